@@ -19,9 +19,9 @@ import apsw
 from bench.figures import Figure, percentile
 from bench.places import scratch
 from bench.turns import provider, serve, turn
-from clew.core.base import EntryRange
 from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.session import Head
+from clew.core.session_base import EntryRange
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import new_cursor
 from clew.store.transactions import leases

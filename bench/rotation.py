@@ -11,10 +11,10 @@ import apsw
 from bench.corpus import ENTRY, insert_rows
 from bench.figures import Figure, percentile
 from bench.places import scratch
-from clew.core.base import EntryRange, InlineMessage
 from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.scope import LOCAL
 from clew.core.session import Head
+from clew.core.session_base import EntryRange, InlineMessage
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import new_cursor
 from clew.store.transactions import leases

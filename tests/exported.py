@@ -7,18 +7,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.core.entry import GENESIS
-from clew.core.exported.book import ConversationExport, RecordInterleaver
-from clew.core.exported.copies import compute_entry_hash
-from clew.core.exported.lines import FORMAT, VERSION, LineSealer
-from clew.core.exported.places import index_lines
-from clew.core.exported.shapes import encode_line
-from clew.core.exported.verify import ExportVerifier
+from clew.core.export_format.id_remap import compute_entry_hash
+from clew.core.export_format.line_index import index_lines
+from clew.core.export_format.records import ConversationExport, RecordInterleaver
+from clew.core.export_format.schema import encode_line
+from clew.core.export_format.sealed_lines import FORMAT, VERSION, LineSealer
+from clew.core.export_format.verify import ExportVerifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.core.exported.book import TypedRecord
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.records import TypedRecord
+    from clew.core.export_format.schema import Record
 
 AT = 1_790_000_000_000
 

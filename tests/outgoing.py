@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from clew.core.chat import OutboundMessage
+from clew.core.channel_events import OutboundMessage
 from clew.gateway.channels.discord import messages as discord
 from clew.gateway.channels.slack import messages as slack
 from clew.gateway.channels.telegram import messages as telegram

@@ -25,7 +25,7 @@ from clew.config.describe import iter_secret_texts
 from clew.config.model_access import iter_named_models, resolve_access
 from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.ids import IdGenerator, new_session_id
-from clew.core.reset import ResetPolicy
+from clew.core.reset_policy import ResetPolicy
 from clew.distribution import VERSION
 from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.engine import Engine

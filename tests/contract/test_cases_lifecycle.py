@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from clew.core.entry import EntryKind
-from clew.core.reset import ResetPolicy
+from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import scope_of
 from clew.store.transactions import conversations

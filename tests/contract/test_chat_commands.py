@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.agent.choice import ModelChain, RetryPolicy
-from clew.core.reset import ResetPolicy
+from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
 from clew.core.session import IDLE, REOPEN, RESTORE, REWIND

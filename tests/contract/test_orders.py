@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.core.base import InlineMessage
+from clew.core.client_history import HistoryMessage, history_digest, split_last_answer
 from clew.core.double_text import DoubleText
 from clew.core.entry import NewEntry, Role
-from clew.core.history import HistoryMessage, history_digest, split_last_answer
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.inbox import InboxOutcome, NewInput
-from clew.core.reset import ResetPolicy
+from clew.core.reset_policy import ResetPolicy
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
+from clew.core.session_base import InlineMessage
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.errors import KeyReused, NotFound
 from clew.store.opening import open_store

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.core.chat import OutboundMessage
+from clew.core.channel_events import OutboundMessage
 from clew.core.health import ChannelState
 from clew.errors import Throttled
 from clew.testing.discord import FakeDiscord

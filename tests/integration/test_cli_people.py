@@ -11,7 +11,7 @@ import pytest
 from clew.cli.entry import run_command
 from clew.cli.pair import open_pairing
 from clew.config import load_settings
-from clew.core.people import ChannelAccount
+from clew.core.access import ChannelAccount
 from clew.core.route import RouteKey
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
-    from clew.core.chat import OutboundMessage
+    from clew.core.channel_events import OutboundMessage
     from clew.core.ids import DeliveryId
 
 WORDS = [f"word{number}" for number in range(400)]

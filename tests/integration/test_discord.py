@@ -12,7 +12,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from clew.config.secret import Secret
-from clew.core.chat import OutboundMessage
+from clew.core.channel_events import OutboundMessage
 from clew.core.health import ChannelState
 from clew.core.route import Route
 from clew.errors import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.core.exported.verify import verify_export
+from clew.core.export_format.verify import verify_export
 from clew.core.ids import ConversationId, IdGenerator
 from clew.core.route import local_route
 from clew.core.scope import LOCAL

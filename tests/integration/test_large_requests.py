@@ -13,7 +13,7 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserP
 from clew.agent.failures import FailureKind, classify_error, reclassify_text_only
 from clew.agent.files import has_image, make_attachment_line
 from clew.agent.files import replace_images as named
-from clew.core.chat import InlineFile
+from clew.core.channel_events import InlineFile
 from clew.core.route import local_route
 from clew.store.transactions.files import FetchedFile
 from clew.testing import Calls, Fail, Reply, ScriptedCall, Text

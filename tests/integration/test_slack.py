@@ -14,7 +14,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from clew.config.secret import Secret
-from clew.core.chat import OutboundMessage
+from clew.core.channel_events import OutboundMessage
 from clew.core.health import ChannelState
 from clew.core.route import Route
 from clew.errors import AccountRefused, NotDelivered, OutcomeUnknown, SettingsError, Throttled

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from clew.core.reset import ResetPolicy
+from clew.core.reset_policy import ResetPolicy
 from clew.engine.maintenance import run_maintenance
 from clew.store import search, space, upkeep
 from clew.store.opening import open_store

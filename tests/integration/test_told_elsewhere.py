@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.core import session as reasons
-from clew.core.expired import DELETED, RESTORED
+from clew.core.expiry_notice import DELETED, RESTORED
 from clew.core.route import local_route
 from clew.store.opening import open_store
 from clew.store.transactions.deletion import mark_deleted

@@ -11,7 +11,14 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart, UserPromptPart
 from structlog.testing import capture_logs
 
-from clew.core.chat import (
+from clew.core.access import (
+    CODE_LIFETIME,
+    MAX_ATTEMPTS,
+    UNSHOWN_CODE_LIFETIME,
+    AccessStatus,
+    ChannelAccount,
+)
+from clew.core.channel_events import (
     GROUP,
     ButtonPressed,
     MessageDeleted,
@@ -20,13 +27,6 @@ from clew.core.chat import (
     MessageSender,
 )
 from clew.core.inbox import InboxOutcome
-from clew.core.people import (
-    CODE_LIFETIME,
-    MAX_ATTEMPTS,
-    UNSHOWN_CODE_LIFETIME,
-    AccessStatus,
-    ChannelAccount,
-)
 from clew.core.route import Route
 from clew.engine.commands import CHANGE_FORMAT
 from clew.errors import ChannelError, NotSent, Throttled, UsageError

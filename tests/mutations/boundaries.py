@@ -195,7 +195,7 @@ BOUNDARIES = (
     Mutation(
         name="imported-name",
         mechanism="of two names of a flag the newer decides",
-        file="src/clew/core/imported.py",
+        file="src/clew/core/foreign_formats.py",
         old='("expiry_finalized", "memory_flushed")',
         new='("memory_flushed", "expiry_finalized")',
         test=f"{_S4}7_of_two_names_in_an_imported_record_the_newer_one_decides[sqlite]",

@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.approval import ApprovalState
-from clew.core.base import EntryRange, InlineMessage
 from clew.core.compaction import CompactionState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.double_text import DoubleText
@@ -30,6 +29,7 @@ from clew.core.inbox import NewInput
 from clew.core.journal import CallKey, CallStatus
 from clew.core.route import local_route
 from clew.core.session import Head
+from clew.core.session_base import EntryRange, InlineMessage
 from clew.core.turn import TurnOutcome
 from clew.store.transactions import (
     approvals,

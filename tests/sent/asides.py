@@ -14,8 +14,8 @@ from clew.agent.models import close_models_on_exit
 from clew.agent.probe import probe_model
 from clew.agent.rebuilding import capture_requests
 from clew.agent.titler import request_title
-from clew.core.base import extend_base
 from clew.core.compaction import CompactionState
+from clew.core.session_base import extend_base
 from clew.store.transactions import compactions, context, sessions, titles
 from clew.store.transactions.context import Context
 from clew.testing import Fail, FakeProvider, LengthStop, Text

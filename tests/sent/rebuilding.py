@@ -19,7 +19,7 @@ from clew.agent.files import collect_attachment_digests, insert_attachment_conte
 from clew.agent.messages import ModelRequest
 from clew.agent.ports import LoopContext
 from clew.agent.rebuilding import rebuild_request_body
-from clew.core.base import extend_base
+from clew.core.session_base import extend_base
 from clew.store.transactions import context, files, rows, sessions
 from tests.sent.asides import kind_of, unexplained_asides
 from tests.sent.models import model_of

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.core.exported.verify import verify_export
+from clew.core.export_format.verify import verify_export
 from clew.core.ids import IdGenerator
 from clew.engine.exports import ConversationExporter
 from clew.engine.imports import ConversationImporter

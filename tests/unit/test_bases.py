@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.base import Base, BaseItem, EntryRange, InlineMessage, extend_base, merge_ranges
+from clew.core.session_base import (
+    Base,
+    BaseItem,
+    EntryRange,
+    InlineMessage,
+    extend_base,
+    merge_ranges,
+)
 
 
 def _range(first: int, more: int) -> EntryRange:

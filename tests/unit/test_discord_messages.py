@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from clew.core.chat import (
+from clew.core.channel_events import (
     Button,
     ButtonPressed,
     ChannelEvent,

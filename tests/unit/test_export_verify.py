@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.exported.copies import compute_entry_hash
-from clew.core.exported.lines import VERSION, LineSealer
-from clew.core.exported.shapes import decode_line, encode_line
+from clew.core.export_format.id_remap import compute_entry_hash
+from clew.core.export_format.schema import decode_line, encode_line
+from clew.core.export_format.sealed_lines import VERSION, LineSealer
 from tests.exported import conversation, found, made, said_in, sealed, verified
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.exported import markdown, web_page
-from clew.core.exported.blocks import (
+from clew.core.export_format import html, markdown
+from clew.core.export_format.document import (
     BlockReader,
     CollapsibleBlock,
     HeadingBlock,
@@ -20,9 +20,15 @@ from clew.core.exported.blocks import (
     NoteBlock,
     extract_text,
 )
-from clew.core.exported.lines import LineSealer, MalformedLine, check_seal, encode_json, parse_line
-from clew.core.exported.redaction import ExportRedactor
-from clew.core.exported.shapes import decode_line, embed_json, encode_line, extract_json
+from clew.core.export_format.redaction import ExportRedactor
+from clew.core.export_format.schema import decode_line, embed_json, encode_line, extract_json
+from clew.core.export_format.sealed_lines import (
+    LineSealer,
+    MalformedLine,
+    check_seal,
+    encode_json,
+    parse_line,
+)
 from tests.exported import conversation, made, said_in
 
 if TYPE_CHECKING:
@@ -222,7 +228,7 @@ def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
         CollapsibleBlock(label=text, text=text),
         NoteBlock(text=text),
     ]
-    page = web_page.HEAD + "".join(map(web_page.render_html_block, said)) + web_page.FOOT
+    page = html.HEAD + "".join(map(html.render_html_block, said)) + html.FOOT
     seen = Seen()
     seen.feed(page)
     tags = {

@@ -11,9 +11,9 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserP
 from clew.agent import messages
 from clew.agent.compactor import estimate_size
 from clew.agent.files import collect_attachment_digests, insert_attachment_contents
-from clew.core.chat import InlineFile
+from clew.core.attachments import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, size_error
+from clew.core.channel_events import InlineFile
 from clew.core.ids import EntryId
-from clew.core.showing import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, size_error
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 FILE = InlineFile(line="[file att_1: a.png]", sha256="ab", name="a.png", kind=PICTURE, size=28)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from clew.core.chat import ButtonPressed, MessageSender
-from clew.core.people import ChannelAccount
+from clew.core.access import ChannelAccount
+from clew.core.channel_events import ButtonPressed, MessageSender
 from clew.core.route import Route
 from clew.errors import Throttled
 from clew.gateway.gate import RateLimiter

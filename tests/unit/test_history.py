@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.history import (
+from clew.core.client_history import (
     HistoryMessage,
     Speaker,
     drop_blank_messages,

@@ -15,8 +15,8 @@ from clew.core import approval, delivery, turn
 from clew.core.effect import Effect, ResumeAction, effect_of, resume_action
 from clew.core.entry import GENESIS, chain_hash
 from clew.core.ids import IdGenerator, looks_like_id, new_session_id
-from clew.core.moves import check_transition
 from clew.core.text import REPLACEMENT, sanitize_text, truncate_text
+from clew.core.transitions import check_transition
 from clew.errors import InvalidTransition
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clew.core.chat import Button, OutboundMessage
+from clew.core.channel_events import Button, OutboundMessage
 from clew.gateway.channels.webhook import codec as webhook
 from clew.gateway.text.markdown import parse_markdown, parse_plain_text
 from clew.gateway.text.marked import JOINER, is_linkable

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from clew.core.chat import OutboundMessage
+from clew.core.channel_events import OutboundMessage
 from clew.core.text import is_blank
 from clew.gateway.channels.telegram import messages as telegram
 from clew.gateway.text.markdown import parse_markdown

@@ -16,7 +16,7 @@ from tests.updates import discord, slack, telegram, webhook
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.core.chat import ChannelEvent, IgnoredEvent
+    from clew.core.channel_events import ChannelEvent, IgnoredEvent
     from tests.updates.made import Made
 
 UPDATES = 400

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.chat import IgnoredEvent, MessageSender, prefix_sender
+from clew.core.channel_events import IgnoredEvent, MessageSender, prefix_sender
 from clew.core.quotation import (
     LONGEST_REPLY,
     Quoted,

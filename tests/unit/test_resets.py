@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from clew.core.reset import ResetPolicy, expiry_cutoff, expiry_reason, last_daily_reset
+from clew.core.reset_policy import ResetPolicy, expiry_cutoff, expiry_reason, last_daily_reset
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

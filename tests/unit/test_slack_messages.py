@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from clew.core.chat import (
+from clew.core.channel_events import (
     Button,
     ButtonPressed,
     IgnoredEvent,

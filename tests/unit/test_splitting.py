@@ -11,7 +11,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.chat import Button, OutboundMessage
+from clew.core.channel_events import Button, OutboundMessage
 from clew.gateway.channels.telegram import messages as telegram
 from clew.gateway.channels.telegram.markup import MAX_ENTITIES, MAX_LENGTH
 from clew.gateway.text.markdown import parse_markdown, parse_plain_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.core.taken_back import RewindMark, find_rewound_spans
+from clew.core.rewound import RewindMark, find_rewound_spans
 
 
 @pytest.mark.parametrize(

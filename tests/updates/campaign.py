@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai.messages import ModelResponse, TextPart
 from structlog.testing import capture_logs
 
-from clew.core.chat import IgnoredEvent
+from clew.core.channel_events import IgnoredEvent
 from clew.core.health import ChannelState
 from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec

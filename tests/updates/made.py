@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import IgnoredEvent, MessageDeleted, MessageReceived
+from clew.core.channel_events import IgnoredEvent, MessageDeleted, MessageReceived
 from clew.engine.slash import is_command
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Generator, Sequence
 
-    from clew.core.chat import ChannelEvent
+    from clew.core.channel_events import ChannelEvent
 
 Json = dict[str, Any]
 

@@ -29,8 +29,8 @@ from clew.agent.failures import FailureKind, classify_error
 from clew.agent.files import parse_attachment_line
 from clew.agent.messages import extract_answered_ids, extract_call_ids, extract_text
 from clew.agent.stored_results import READ_TOOL, abridge_result
+from clew.core.attachments import MAX_TEXT_CHARS, PICTURE
 from clew.core.compaction import MessageSize, estimate_tokens
-from clew.core.showing import MAX_TEXT_CHARS, PICTURE
 from clew.errors import OperationRefused
 
 __all__ = [

@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.core import showing
+from clew.core import attachments
 from clew.core.text import sanitize_text, truncate_middle
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, UserContent
 
-    from clew.core.chat import InlineFile
+    from clew.core.channel_events import InlineFile
 
 # In the metadata of a line, which is not sent to providers.
 _FILE_KEY = "clew_file"
@@ -100,9 +100,9 @@ def _iter_with_contents(
 
 
 def _make_content(name: str, content: bytes, *, pictures: bool) -> UserContent:
-    if (kind := showing.image_media_type(content)) is not None:
+    if (kind := attachments.image_media_type(content)) is not None:
         return BinaryContent(data=content, media_type=kind) if pictures else _NO_IMAGE_SUPPORT
-    text = truncate_middle(showing.decode_text(content) or "", showing.MAX_TEXT_CHARS)
+    text = truncate_middle(attachments.decode_text(content) or "", attachments.MAX_TEXT_CHARS)
     return f"{text.rstrip()}\n[end of {sanitize_text(name)}]"
 
 
@@ -123,7 +123,7 @@ def _iter_returned_files(message: ModelMessage) -> Iterator[object]:
 
 def has_image(message: ModelMessage) -> bool:
     """Return whether a stored message embeds or names an image."""
-    named = any(file["kind"] == showing.PICTURE for file in _iter_attachments(message))
+    named = any(file["kind"] == attachments.PICTURE for file in _iter_attachments(message))
     return named or has_embedded_image(message)
 
 
@@ -153,7 +153,7 @@ def _replace_item_image(item: object) -> object:
     if isinstance(item, BinaryContent):
         return f"[a file of {len(item.data):,} bytes ({item.media_type}) {_IMAGE_DROPPED}"
     file = parse_attachment_line(item)
-    if file is None or file["kind"] != showing.PICTURE:
+    if file is None or file["kind"] != attachments.PICTURE:
         return item
     assert isinstance(item, TextContent)
     return TextContent(f"{item.content.removesuffix(']')} {_IMAGE_DROPPED}")

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import UserContent
 
-    from clew.core.chat import InlineFile
-    from clew.core.history import HistoryMessage
+    from clew.core.channel_events import InlineFile
+    from clew.core.client_history import HistoryMessage
     from clew.core.ids import EntryId
 
 MESSAGE_FORMAT = "pydantic-ai/2"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.problems import Problem, ProblemError, invalid_request
+from clew.core.client_history import HistoryMessage
 from clew.core.double_text import DoubleText, resolve_rule
-from clew.core.history import HistoryMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
     from clew.api.schemas import ChatMessage, ChatRequest
-    from clew.core.history import Speaker
+    from clew.core.client_history import Speaker
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,7 @@ from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import format_table, get_outputs
 from clew.clock import from_millis
 from clew.config import ensure_home
-from clew.core.chat import load_message
+from clew.core.channel_events import load_message
 from clew.core.delivery import Delivery, DeliveryState
 from clew.core.ids import DeliveryId
 from clew.engine.deliveries import FAILED_STATES, OPEN_STATES, DeadLetters

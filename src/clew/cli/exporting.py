@@ -17,8 +17,8 @@ from clew.cli.progress import ProgressBar
 from clew.cli.reading import add_list_hint, open_configured_store
 from clew.cli.terminal import get_outputs, pluralize
 from clew.config.describe import iter_secret_texts
-from clew.core.exported import markdown, web_page
-from clew.core.exported.blocks import BlockReader
+from clew.core.export_format import html, markdown
+from clew.core.export_format.document import BlockReader
 from clew.engine.exports import ConversationExporter
 from clew.errors import ClewError, NotFound, UsageError
 
@@ -106,7 +106,7 @@ async def _iter_pieces(
             yield line
         return
     head, render, foot = (
-        (web_page.HEAD, web_page.render_html_block, web_page.FOOT)
+        (html.HEAD, html.render_html_block, html.FOOT)
         if form == "html"
         else (markdown.HEAD, markdown.render_markdown_block, "")
     )

@@ -14,7 +14,7 @@ from clew.cli.progress import ProgressBar
 from clew.cli.reading import open_configured_store
 from clew.cli.terminal import get_outputs, pluralize
 from clew.cli.verifying import EXPORT_FILE_TYPE, open_export, print_findings
-from clew.core.exported.verify import verify_export
+from clew.core.export_format.verify import verify_export
 from clew.core.ids import IdGenerator
 from clew.distribution import VERSION
 from clew.engine.imports import ConversationImporter, ImportOutcome
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.cli.verifying import ProgressReader
     from clew.config import Settings
-    from clew.core.exported.verify import ExportVerifier
+    from clew.core.export_format.verify import ExportVerifier
     from clew.engine.imports import ImportResult
 
 _RESULT_TEXTS: Final = {

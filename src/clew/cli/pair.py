@@ -21,8 +21,8 @@ from clew.cli.common import (
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import format_table, get_outputs
 from clew.config import ensure_home
+from clew.core.access import AccessStatus, ChannelAccount, Person
 from clew.core.ids import IdGenerator, new_session_id
-from clew.core.people import AccessStatus, ChannelAccount, Person
 from clew.engine.people import PairingService
 from clew.errors import UsageError
 from clew.store.opening import open_store

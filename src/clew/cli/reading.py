@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import format_table, to_single_line
 from clew.config import ensure_home
-from clew.core.base import EntryRange
-from clew.core.context import SUMMARY
+from clew.core.context_view import SUMMARY
 from clew.core.entry import EntryKind, Role
 from clew.core.route import LOCAL, Route
+from clew.core.session_base import EntryRange
 from clew.engine.records import ConversationQueries
 from clew.errors import NotFound, UsageError
 from clew.store.opening import open_store
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from clew.cli.terminal import Output
     from clew.config import Settings
-    from clew.core.base import BaseItem
-    from clew.core.context import CompactionPreview, ContextView
+    from clew.core.context_view import CompactionPreview, ContextView
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId
     from clew.core.session import Session
+    from clew.core.session_base import BaseItem
     from clew.engine.records import ConversationView
     from clew.store.contract import Store
     from clew.store.search import SearchHit

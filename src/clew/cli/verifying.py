@@ -11,14 +11,14 @@ import click
 from clew.cli.common import format_examples, json_option, print_json
 from clew.cli.progress import ProgressBar
 from clew.cli.terminal import get_outputs, pluralize
-from clew.core.exported.verify import verify_export as verify_lines
+from clew.core.export_format.verify import verify_export as verify_lines
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from clew.cli.terminal import Output
-    from clew.core.exported.verify import ExportVerifier
+    from clew.core.export_format.verify import ExportVerifier
 
 #: Findings that are printed; more are only counted.
 _MAX_PRINTED: Final = 50

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.chat import Button, OutboundMessage
+from clew.core.channel_events import Button, OutboundMessage
 from clew.core.ids import ApprovalId
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, InboxId, SessionId, TurnId
     from clew.core.inbox import InboxOutcome
-    from clew.core.standing import ConversationState
     from clew.core.turn import Turn
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
+from clew.core.access import AccessStatus
 from clew.core.approval import fits_in_chat
-from clew.core.people import AccessStatus
 from clew.core.turn import TurnState
 from clew.engine.chores import LIST_LIMIT
 from clew.engine.desk import ChatCommandReply, parse_number
@@ -16,9 +16,9 @@ from clew.store.transactions.hearing import NOT_ALLOWED_NOTICE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.core.access import Person
     from clew.core.approval import NumberedApproval
     from clew.core.conversation import Conversation
-    from clew.core.people import Person
     from clew.engine.desk import CommandContext
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from clew.core.chat import strip_file_lines
+from clew.core.channel_events import strip_file_lines
 from clew.core.double_text import DoubleText
 from clew.core.entry import EntryKind, NewEntry
 from clew.core.ids import InboxId

@@ -20,7 +20,7 @@ from clew.agent.failures import classify_error
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
-from clew.core.context import NOTHING_TO_COMPACT
+from clew.core.context_view import NOTHING_TO_COMPACT
 from clew.core.ids import new_session_id
 from clew.core.session import Head
 from clew.engine.compression_lock import CompressionLock, StoreCompressionLock
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.clock import Clock
-    from clew.core.base import Base
-    from clew.core.context import CompactionPreview
+    from clew.core.context_view import CompactionPreview
     from clew.core.ids import ConversationId, IdGenerator, OwnerId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
+    from clew.core.session_base import Base
     from clew.store.contract import Store
     from clew.store.transactions.context import Context
 

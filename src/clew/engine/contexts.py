@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages as codec
 from clew.agent.compactor import estimate_size, extract_summary, format_tool_calls
-from clew.core.context import SUMMARY, ContextMessageView, ContextView
+from clew.core.context_view import SUMMARY, ContextMessageView, ContextView
 from clew.store.transactions import context, sessions
 
 if TYPE_CHECKING:
-    from clew.core.base import Base
     from clew.core.ids import ConversationId
+    from clew.core.session_base import Base
     from clew.store.contract import Store, Tx
     from clew.store.transactions.context import Context, ContextMessage
 

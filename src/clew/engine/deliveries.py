@@ -15,10 +15,10 @@ __all__ = ["AnswerPreview", "ClaimedDelivery", "DeadLetters", "DeliveryQueue"]
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from clew.core.chat import OutboundMessage
+    from clew.core.access import ChannelAccount
+    from clew.core.channel_events import OutboundMessage
     from clew.core.delivery import Chunk, Delivery
     from clew.core.ids import ConversationId, DeliveryId, IdGenerator, OwnerId, TurnId
-    from clew.core.people import ChannelAccount
     from clew.store.contract import Store
     from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 

@@ -15,7 +15,7 @@ from clew.agent.tool_names import list_tool_names
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
-from clew.core.context import ContextSize
+from clew.core.context_view import ContextSize
 from clew.core.double_text import DoubleText
 from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId, looks_like_id

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported.book import RecordInterleaver
-from clew.core.exported.lines import FORMAT, VERSION, LineSealer
-from clew.core.exported.redaction import ExportRedactor
-from clew.core.exported.shapes import encode_line
+from clew.core.export_format.records import RecordInterleaver
+from clew.core.export_format.redaction import ExportRedactor
+from clew.core.export_format.schema import encode_line
+from clew.core.export_format.sealed_lines import FORMAT, VERSION, LineSealer
 from clew.core.ids import ConversationId
 from clew.errors import NotFound, UsageError
 from clew.store.transactions import conversations, exports
@@ -15,8 +15,8 @@ from clew.store.transactions import conversations, exports
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-    from clew.core.exported.book import ConversationExport, TypedRecord
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.records import ConversationExport, TypedRecord
+    from clew.core.export_format.schema import Record
     from clew.store.contract import Store
 
 #: Entries per read.

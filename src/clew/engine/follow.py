@@ -22,10 +22,10 @@ from clew.store.transactions import entries, standing, stops
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
+    from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
-    from clew.core.standing import ConversationState
     from clew.core.turn import Turn
     from clew.engine.hub import EventBus, Subscriber
     from clew.store.contract import Store, Tx

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.chat import MessageEdited, prefix_sender
+from clew.core.channel_events import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
 from clew.core.inbox import AcceptResult, InboxKind, NewInput
 from clew.core.text import sanitize_text
@@ -21,11 +21,16 @@ __all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "ChannelInbox", "Fet
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from clew.core.access import AccessDecision, ChannelAccount
     from clew.core.approval import NumberedApproval
-    from clew.core.chat import ButtonPressed, IncomingFile, MessageDeleted, MessageReceived
+    from clew.core.channel_events import (
+        ButtonPressed,
+        IncomingFile,
+        MessageDeleted,
+        MessageReceived,
+    )
     from clew.core.ids import ConversationId, InboxId, OwnerId
     from clew.core.inbox import InboxItem
-    from clew.core.people import AccessDecision, ChannelAccount
     from clew.core.route import Route
     from clew.engine.turns import EngineServices
 

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from clew.core.exported.copies import IdRemapper
-from clew.core.exported.lines import parse_line
-from clew.core.exported.relation import ChainSummary, Relation, compare_chains, find_divergence
-from clew.core.exported.shapes import decode_line
+from clew.core.export_format.divergence import (
+    ChainSummary,
+    Relation,
+    compare_chains,
+    find_divergence,
+)
+from clew.core.export_format.id_remap import IdRemapper
+from clew.core.export_format.schema import decode_line
+from clew.core.export_format.sealed_lines import parse_line
 from clew.core.ids import ConversationId
 from clew.engine.uncancelled import shield_until_done
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
@@ -24,9 +29,9 @@ from clew.store.transactions import imports, owners
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 
-    from clew.core.exported.book import TypedRecord
-    from clew.core.exported.shapes import Record
-    from clew.core.exported.verify import ConversationSummary
+    from clew.core.export_format.records import TypedRecord
+    from clew.core.export_format.schema import Record
+    from clew.core.export_format.verify import ConversationSummary
     from clew.core.ids import IdGenerator, OwnerId
     from clew.core.lease import Lease
     from clew.store.contract import Store

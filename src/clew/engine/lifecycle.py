@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.agent.messages import ModelMessage
-    from clew.core.context import CompactionPreview
+    from clew.core.context_view import CompactionPreview
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.route import Route
     from clew.core.scope import Scope

@@ -21,7 +21,7 @@ from clew.store.transactions import (
 )
 
 if TYPE_CHECKING:
-    from clew.core.reset import ResetPolicy
+    from clew.core.reset_policy import ResetPolicy
     from clew.store.contract import Store
 
 log = structlog.get_logger(__name__)

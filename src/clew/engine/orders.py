@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
-from clew.core import history as histories
-from clew.core.base import InlineMessage
+from clew.core import client_history as histories
+from clew.core.attachments import size_error
+from clew.core.client_history import HistoryMessage
 from clew.core.double_text import DoubleText
 from clew.core.events import TurnStarted
-from clew.core.history import HistoryMessage
 from clew.core.inbox import NewInput
-from clew.core.showing import size_error
+from clew.core.session_base import InlineMessage
 from clew.core.text import sanitize_text
 from clew.engine.checks import validate_message
 from clew.engine.follow_input import stream_input

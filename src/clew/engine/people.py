@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from clew.core.chat import OutboundMessage
+from clew.core.access import AccessDecision, AccessStatus, ChannelAccount, Person, decide_access
+from clew.core.channel_events import OutboundMessage
 from clew.core.delivery import DeliveryKind
-from clew.core.people import AccessDecision, AccessStatus, ChannelAccount, Person, decide_access
 from clew.core.route import Route
 from clew.errors import UsageError
 from clew.store.transactions import pairings
@@ -17,8 +17,8 @@ from clew.store.transactions.deliveries import deliver_to_chat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.core.access import AccessPolicy
     from clew.core.ids import ConversationId, DeliveryId, IdGenerator, SessionIdFactory
-    from clew.core.people import AccessPolicy
     from clew.core.route import RouteKey
     from clew.store.contract import Store, Tx
 

@@ -20,8 +20,8 @@ from clew.agent.compactor import (
 )
 from clew.agent.files import has_image, replace_images
 from clew.core import compaction as rules
-from clew.core.base import EntryRange, InlineMessage, merge_ranges
-from clew.core.context import CompactionPreview
+from clew.core.context_view import CompactionPreview
+from clew.core.session_base import EntryRange, InlineMessage, merge_ranges
 from clew.engine.contexts import build_message_view
 from clew.errors import OperationRefused, StoreError
 from clew.store.transactions import compactions, entries
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from clew.agent.compactor import Compactor
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.core.base import BaseItem
     from clew.core.ids import ConversationId, IdGenerator
     from clew.core.session import Session
+    from clew.core.session_base import BaseItem
     from clew.store.contract import Store
     from clew.store.transactions.context import Context, ContextMessage
 

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from clew.core.context import ContextView
+    from clew.core.context_view import ContextView
     from clew.core.conversation import Conversation
+    from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
-    from clew.core.standing import ConversationState
     from clew.store.contract import Store
     from clew.store.search import SearchPage
     from clew.store.transactions.listing import ConversationPage

@@ -10,12 +10,12 @@ from clew.agent import messages
 from clew.agent.compactor import estimate_size, get_reported_tokens
 from clew.agent.files import has_embedded_image
 from clew.agent.ports import LoopContext
-from clew.core.chat import split_file_parts
+from clew.core.channel_events import split_file_parts
 from clew.core.compaction import is_credible_count
 from clew.core.delivery import DeliveryKind, OutboundText
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
-from clew.core.expired import read_notice
+from clew.core.expiry_notice import read_notice
 from clew.core.ids import EntryId, SessionId
 from clew.core.model_changed import read_model_change
 from clew.engine.lasting import retry_shielded

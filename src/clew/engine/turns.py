@@ -25,10 +25,10 @@ from clew.core.conversation import UNDELETE_FOR
 from clew.core.delivery import DeliveryKind
 from clew.core.entry import EntryKind, NewEntry
 from clew.core.events import TurnFinished, TurnStarted
-from clew.core.expired import read_notice
+from clew.core.expiry_notice import read_notice
 from clew.core.ids import new_session_id
 from clew.core.journal import CallStatus
-from clew.core.reset import ResetPolicy
+from clew.core.reset_policy import ResetPolicy
 from clew.core.text import is_blank
 from clew.core.turn import MAX_RESUMES, StopRequest, TurnOutcome
 from clew.engine.answers import TRUNCATION_NOTICE, build_final_text

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.config.secret import Secret
-    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
+    from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 T = TypeVar("T")

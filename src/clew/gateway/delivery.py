@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
-from clew.core.chat import load_message
+from clew.core.channel_events import load_message
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
 from clew.core.route import Route

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Self, cast
 
 import structlog
 
+from clew.core.access import AccessPolicy
 from clew.core.double_text import resolve_rule
 from clew.core.health import DeliveryLimits
-from clew.core.people import AccessPolicy
 from clew.distribution import format_install_command
 from clew.engine.doors import WebhookRegistry
 from clew.engine.slash import COMMANDS

@@ -10,7 +10,7 @@ import structlog
 from clew.engine.log_throttle import LogThrottle
 
 if TYPE_CHECKING:
-    from clew.core.chat import IgnoredEvent
+    from clew.core.channel_events import IgnoredEvent
 
 log = structlog.get_logger(__name__)
 

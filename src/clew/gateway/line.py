@@ -14,8 +14,8 @@ from clew.gateway.gate import RateLimiter
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clew.core.chat import ButtonPressed, IncomingFile
-    from clew.core.people import ChannelAccount
+    from clew.core.access import ChannelAccount
+    from clew.core.channel_events import ButtonPressed, IncomingFile
     from clew.engine.deliveries import DeliveryQueue
     from clew.gateway.channel import Channel
     from clew.gateway.timer import Timer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.core.chat import DM, OutboundMessage
+from clew.core.channel_events import DM, OutboundMessage
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     Delta,

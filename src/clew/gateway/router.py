@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.core.chat import (
+from clew.core.access import AccessDecision, AccessPolicy, is_operator
+from clew.core.channel_events import (
     DM,
     ButtonPressed,
     ChannelEvent,
@@ -24,7 +25,6 @@ from clew.core.chat import (
     unfetched_files,
 )
 from clew.core.inbox import AcceptResult, InboxOutcome
-from clew.core.people import AccessDecision, AccessPolicy, is_operator
 from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.hearing import ChangeOutcome, ChannelActor, FetchedFile

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
+from clew.core.access import ChannelAccount
 from clew.core.health import ChannelHealth, ChannelState, DeliveryLimits
-from clew.core.people import ChannelAccount
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
     AccountInUse,
@@ -33,7 +33,7 @@ from clew.gateway.router import ChannelPolicy, Router
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 
-    from clew.core.chat import ChannelEvent
+    from clew.core.channel_events import ChannelEvent
     from clew.engine.engine import Engine
     from clew.gateway.channel import Channel
     from clew.gateway.timer import Timer

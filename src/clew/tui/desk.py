@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from clew.core.showing import MAX_FILE_BYTES
+from clew.core.attachments import MAX_FILE_BYTES
 from clew.tui.client import Resumed, RpcClient
 from clew.tui.outbox import Outbox
 from clew.tui.state import reduce

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
-from clew.core.base import EntryRange
+from clew.core.session_base import EntryRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from clew.core.approval import Approval
-    from clew.core.base import BaseItem
-    from clew.core.context import CompactionPreview, ContextMessageView, ContextView
+    from clew.core.context_view import CompactionPreview, ContextMessageView, ContextView
     from clew.core.conversation import Conversation
+    from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry, Role
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
     from clew.core.session import Session
-    from clew.core.standing import ConversationState
+    from clew.core.session_base import BaseItem
 
 
 def format_timestamp(value: datetime | None) -> str | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from clew.clock import Clock
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult
-    from clew.core.reset import ResetPolicy
+    from clew.core.reset_policy import ResetPolicy
     from clew.core.route import Route
     from clew.core.session import Session
     from clew.engine.compression_lock import CompressionLock

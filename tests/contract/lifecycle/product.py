@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
     from clew.clock import Clock
     from clew.config import Settings
-    from clew.core.base import Base
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.core.session import Session
+    from clew.core.session_base import Base
     from clew.engine.turns import EngineServices
     from clew.store.contract import Store, Tx
     from clew.wire.results import Submitted

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core import chat
+from clew.core import channel_events
 from clew.core import session as reasons
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.double_text import DoubleText
 from clew.core.entry import Role
-from clew.core.expired import DELETED
+from clew.core.expiry_notice import DELETED
 from clew.core.ids import ConversationId, InboxId, OwnerId
 from clew.core.inbox import NewInput
 from clew.core.session import Head
@@ -106,7 +106,7 @@ def delete(sim: Sim, thread: Thread) -> None:
 def _chats_are_told(sim: Sim, thread: Thread, told: list[Delivery]) -> None:
     """Each chat that had the conversation is to get one notice of its end, and nothing else."""
     chats = [route.key for route in CHATS if sim.routes.get(route.key) == thread.id]
-    notice = chat.dump_message(chat.OutboundMessage(text=DELETED, markup=False))
+    notice = channel_events.dump_message(channel_events.OutboundMessage(text=DELETED, markup=False))
     assert sorted(one.route for one in told) == sorted(chats)
     assert all(one.kind is DeliveryKind.NOTICE and one.body == notice for one in told)
     assert all(one.state is DeliveryState.PENDING for one in told)

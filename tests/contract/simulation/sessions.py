@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
-from clew.core.base import EntryRange, InlineMessage, extend_base
 from clew.core.entry import Role
 from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL
 from clew.core.session import Head
+from clew.core.session_base import EntryRange, InlineMessage, extend_base
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.errors import RotationConflict, SessionEnded, TurnRolledBack
 from clew.store.transactions import context, conversations, entries, sessions, turns
@@ -17,8 +17,8 @@ from tests.contract.simulation.inputs import new_thread
 from tests.contract.simulation.sim import FORMAT, Sim, itself
 
 if TYPE_CHECKING:
-    from clew.core.base import Base
     from clew.core.session import Session
+    from clew.core.session_base import Base
     from clew.store.contract import Tx
     from tests.contract.simulation.model import Messages, Run, Thread
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from clew.config import Settings
+    from clew.core.conversation_state import ConversationState
     from clew.core.ids import ClientId, ConversationId
     from clew.core.route import Route
     from clew.core.scope import Scope
-    from clew.core.standing import ConversationState
     from clew.engine.engine import Engine
     from clew.engine.records import ConversationView
 

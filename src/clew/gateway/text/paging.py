@@ -10,7 +10,7 @@ from clew.gateway.text.pieces import TextBlock, TextRun, show_addresses
 from clew.gateway.text.splitting import TextCost, TextMeasure, split_blocks
 
 if TYPE_CHECKING:
-    from clew.core.chat import OutboundMessage
+    from clew.core.channel_events import OutboundMessage
 
 
 def paginate(

@@ -15,7 +15,7 @@ from clew.core.approval import (
 )
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import DeliveryId
-from clew.core.moves import check_transition
+from clew.core.transitions import check_transition
 from clew.errors import NotFound
 from clew.store.transactions import deliveries, rows
 from clew.store.transactions.leases import verify_lease_for_write

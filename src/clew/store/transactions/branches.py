@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
-from clew.core.base import InlineMessage, extend_base
 from clew.core.session import Head
+from clew.core.session_base import InlineMessage, extend_base
 from clew.errors import UsageError
 from clew.store.transactions import files, leases
 from clew.store.transactions.context import build_base_at, expand_base, read_head_context

@@ -12,10 +12,10 @@ from clew.store.transactions.sessions import find_session_by_operation, rotate_s
 from clew.store.transactions.stops import find_unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.base import Base
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
     from clew.core.session import Head, Session
+    from clew.core.session_base import Base
     from clew.store.contract import Tx
 
 

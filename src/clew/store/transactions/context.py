@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.base import Base, EntryRange, extend_base, merge_ranges
 from clew.core.entry import EntryKind
 from clew.core.session import REWIND
+from clew.core.session_base import Base, EntryRange, extend_base, merge_ranges
 from clew.errors import NotFound
 from clew.store.transactions.sessions import get_base, get_head, get_session
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core import base as bases
 from clew.core import session as reasons
+from clew.core import session_base as bases
 from clew.core.conversation import Conversation, TitledBy
 from clew.core.ids import ConversationId, SessionId
 from clew.core.route import Route, RouteKey, local_route
@@ -15,9 +15,9 @@ from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
 
 if TYPE_CHECKING:
-    from clew.core.base import Base
     from clew.core.ids import SessionIdFactory
     from clew.core.scope import Scope
+    from clew.core.session_base import Base
     from clew.store.contract import Tx
 
 

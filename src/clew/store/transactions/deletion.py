@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.core.expired import DELETED
+from clew.core.expiry_notice import DELETED
 from clew.core.ids import TurnId
 from clew.core.route import RouteKey
 from clew.errors import ConstraintViolated

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core import chat
+from clew.core import channel_events
 from clew.core.delivery import (
     TRANSITIONS,
     UNFINISHED_ANSWER,
@@ -19,9 +19,9 @@ from clew.core.delivery import (
 )
 from clew.core.ids import DeliveryId
 from clew.core.inbox import CLOCK_SKEW
-from clew.core.moves import check_transition
 from clew.core.route import LOCAL, Route
 from clew.core.text import is_blank
+from clew.core.transitions import check_transition
 from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import rows
 from clew.store.transactions.previews import delete_preview, list_previewed_routes
@@ -29,7 +29,7 @@ from clew.store.transactions.previews import delete_preview, list_previewed_rout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import OutboundMessage
+    from clew.core.channel_events import OutboundMessage
     from clew.core.delivery import OutboundText
     from clew.core.ids import ConversationId, OwnerId, TurnId
     from clew.core.lease import Lease
@@ -91,13 +91,13 @@ def deliver_turn_text(
     if is_blank(said.text):
         return
     for number, (route, message) in enumerate(_input_routes(t, turn)):
-        direct = Route.parse(route).kind == chat.DM
+        direct = Route.parse(route).kind == channel_events.DM
         new = NewDelivery(
             id=said.id if number == 0 else DeliveryId(f"{said.id}.{number}"),
             route=route,
             kind=said.kind,
-            body=chat.dump_message(
-                chat.OutboundMessage(
+            body=channel_events.dump_message(
+                channel_events.OutboundMessage(
                     text=said.text, markup=said.markup, reply_to=None if direct else message
                 )
             ),
@@ -112,8 +112,10 @@ def close_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
             id=DeliveryId(f"{turn}.unfinished.{number}"),
             route=route,
             kind=DeliveryKind.NOTICE,
-            body=chat.dump_message(
-                chat.OutboundMessage(text=UNFINISHED_ANSWER, markup=False, instead_of=turn)
+            body=channel_events.dump_message(
+                channel_events.OutboundMessage(
+                    text=UNFINISHED_ANSWER, markup=False, instead_of=turn
+                )
             ),
         )
         add_delivery(t, conversation, new)
@@ -148,7 +150,7 @@ def deliver_to_chat(
 ) -> None:
     """Store one message for a route if it is a chat; repeating it changes nothing."""
     if route is not None and is_channel_route(route):
-        new = NewDelivery(id=id, route=route, kind=kind, body=chat.dump_message(message))
+        new = NewDelivery(id=id, route=route, kind=kind, body=channel_events.dump_message(message))
         add_delivery(t, conversation, new, turn=turn)
 
 

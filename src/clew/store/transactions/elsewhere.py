@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from clew.core.chat import OutboundMessage
+from clew.core.channel_events import OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId
 from clew.store.transactions.deliveries import deliver_to_chat

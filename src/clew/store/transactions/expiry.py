@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
 from clew.core import session as reasons
-from clew.core.expired import ExpiredConversation, attach_notice
+from clew.core.expiry_notice import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
-from clew.core.reset import ResetPolicy, expiry_cutoff, expiry_reason
+from clew.core.reset_policy import ResetPolicy, expiry_cutoff, expiry_reason
 from clew.core.route import Route
 from clew.store.transactions.conversations import list_routes, resolve_route
 from clew.store.transactions.elsewhere import notify_chats

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported import shapes
-from clew.core.exported.book import ConversationExport
-from clew.core.exported.shapes import Record, row_to_record
+from clew.core.export_format import schema
+from clew.core.export_format.records import ConversationExport
+from clew.core.export_format.schema import Record, row_to_record
 from clew.core.ids import ConversationId
 from clew.errors import NotFound
 from clew.store.transactions.conversations import list_routes
@@ -17,7 +17,7 @@ from clew.store.transactions.resets import END_COMMAND
 from clew.store.transactions.sessions import get_base, list_sessions
 
 if TYPE_CHECKING:
-    from clew.core.exported.shapes import Field
+    from clew.core.export_format.schema import Field
     from clew.store.contract import Row, Tx
 
 #: Conversation setting with the routes that led to it where it was exported.
@@ -33,7 +33,7 @@ def list_conversation_ids(t: Tx) -> list[ConversationId]:
 def list_tombstones(t: Tx) -> list[Record]:
     """Return the tombstones of deleted conversations, in id order."""
     found = t.fetch_all("SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone")
-    return [row_to_record(shapes.TOMBSTONE, row) for row in sorted(found)]
+    return [row_to_record(schema.TOMBSTONE, row) for row in sorted(found)]
 
 
 def find_tombstone(t: Tx, conversation: str) -> Record | None:
@@ -45,7 +45,7 @@ def find_tombstone(t: Tx, conversation: str) -> Record | None:
         """,
         conversation,
     )
-    return None if row is None else row_to_record(shapes.TOMBSTONE, row)
+    return None if row is None else row_to_record(schema.TOMBSTONE, row)
 
 
 def read_conversation_export(t: Tx, conversation: ConversationId) -> ConversationExport:
@@ -60,7 +60,7 @@ def read_conversation_export(t: Tx, conversation: ConversationId) -> Conversatio
         last_hash=get_entry_hash(t, conversation, record["entries"]),
         sessions=_session_records(t, conversation),
         turns=_rows_to_records(
-            shapes.TURN,
+            schema.TURN,
             t.fetch_all(
                 """
                 SELECT conversation_id, id, first_seq, outcome, error, error_code,
@@ -102,7 +102,7 @@ def _conversation_record(t: Tx, conversation: ConversationId) -> Record:
     before: list[str] = json.loads(settings.pop(EXPORTED_ROUTES, "[]"))
     routes = sorted({*before, *list_routes(t, conversation)})
     return row_to_record(
-        shapes.CONVERSATION, (*row, shapes.encode_json(settings), shapes.encode_json(routes))
+        schema.CONVERSATION, (*row, schema.encode_json(settings), schema.encode_json(routes))
     )
 
 
@@ -115,16 +115,16 @@ def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
         """,
         conversation,
     )
-    records = {row[1]: row_to_record(shapes.SESSION, row) for row in found}
+    records = {row[1]: row_to_record(schema.SESSION, row) for row in found}
     ordered = [records[session.id] for session in list_sessions(t, conversation)]
     for record in ordered:
-        record["base"] = [shapes.encode_base_item(item) for item in get_base(t, record["id"])]
+        record["base"] = [schema.encode_base_item(item) for item in get_base(t, record["id"])]
     return ordered
 
 
 def _input_records(t: Tx, conversation: ConversationId) -> list[Record]:
     return _rows_to_records(
-        shapes.INPUT,
+        schema.INPUT,
         t.fetch_all(
             """
             SELECT conversation_id, id, route, kind, text, payload, double_text, received_at,
@@ -150,7 +150,7 @@ def _usage_records(t: Tx, conversation: ConversationId) -> list[Record]:
         """,
         conversation,
     )
-    records = _rows_to_records(shapes.USAGE, found)
+    records = _rows_to_records(schema.USAGE, found)
     return sorted(records, key=lambda record: (record["created_at"], record["id"]))
 
 
@@ -162,7 +162,7 @@ def _attachment_records(t: Tx, conversation: ConversationId) -> list[Record]:
         """,
         conversation,
     )
-    return sorted(_rows_to_records(shapes.ATTACHMENT, found), key=lambda record: record["id"])
+    return sorted(_rows_to_records(schema.ATTACHMENT, found), key=lambda record: record["id"])
 
 
 def read_entry_records(
@@ -170,7 +170,7 @@ def read_entry_records(
 ) -> list[Record]:
     """Return at most ``limit`` entries of ``after + 1..last``, in order."""
     return _rows_to_records(
-        shapes.ENTRY,
+        schema.ENTRY,
         t.fetch_all(
             """
             SELECT conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
@@ -192,4 +192,4 @@ def read_blob_record(t: Tx, attachment: Record) -> Record | None:
     if row is None:
         return None
     said = (attachment["conversation"], attachment["sha256"], attachment["media_type"], row[0])
-    return row_to_record(shapes.BLOB, said)
+    return row_to_record(schema.BLOB, said)

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.showing import display_kind
+from clew.core.attachments import display_kind
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.access import AccessDecision, decide_access, is_operator, may_message
 from clew.core.approval import CLOSED_BUTTON, ApprovalState, format_status, parse_button
-from clew.core.chat import DM, OutboundMessage
+from clew.core.channel_events import DM, OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId, InboxId
 from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, NewInput
-from clew.core.people import AccessDecision, decide_access, is_operator, may_message
 from clew.core.route import Route
 from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import approvals, inbox, pairings
@@ -21,10 +21,10 @@ from clew.store.transactions.expiry import accept_or_reset
 from clew.store.transactions.stops import find_unfinished_turn
 
 if TYPE_CHECKING:
+    from clew.core.access import AccessPolicy, ChannelAccount
     from clew.core.approval import Approval, NumberedApproval
     from clew.core.ids import ConversationId, OwnerId, SessionIdFactory
-    from clew.core.people import AccessPolicy, ChannelAccount
-    from clew.core.reset import ResetPolicy
+    from clew.core.reset_policy import ResetPolicy
     from clew.store.contract import Tx
 
 #: Queued commands for a message that was edited or deleted on the platform.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.core.people import ChannelAccount
+    from clew.core.access import ChannelAccount
     from clew.store.contract import Tx
 
 #: Means every chat of an account.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.conversation import TitledBy
-from clew.core.exported.relation import ChainSummary
+from clew.core.export_format.divergence import ChainSummary
 from clew.core.route import Route, RouteKey
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import StoreError, UsageError
@@ -32,8 +32,8 @@ from clew.store.transactions.titles import set_pending_title
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.core.exported.book import TypedRecord
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.records import TypedRecord
+    from clew.core.export_format.schema import Record
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.lease import Lease
     from clew.store.contract import Tx

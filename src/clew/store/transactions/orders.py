@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
-from clew.core.history import is_answer
+from clew.core.client_history import is_answer
 from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.scope import LOCAL
@@ -30,11 +30,11 @@ from clew.store.transactions.stops import find_last_done_turn, find_unfinished_t
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.core.base import Base
     from clew.core.ids import SessionIdFactory
     from clew.core.inbox import NewInput
-    from clew.core.reset import ResetPolicy
+    from clew.core.reset_policy import ResetPolicy
     from clew.core.route import Route
+    from clew.core.session_base import Base
     from clew.core.turn import Turn
     from clew.store.contract import Tx
     from clew.store.transactions.files import FetchedFile

@@ -8,9 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
-from clew.core.chat import DM
-from clew.core.inbox import InboxOutcome
-from clew.core.people import (
+from clew.core.access import (
     CODE_LIFETIME,
     MAX_ATTEMPTS,
     MAX_PENDING_CODES,
@@ -19,6 +17,8 @@ from clew.core.people import (
     ChannelAccount,
     Person,
 )
+from clew.core.channel_events import DM
+from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.turn import StopRequest
 from clew.store.transactions.approvals import deny_open_approvals

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.base import extend_base
 from clew.core.ids import TurnId
+from clew.core.session_base import extend_base
 from clew.store.transactions import rows
 from clew.store.transactions.context import Context, expand_base
 from clew.store.transactions.sessions import get_base, get_session

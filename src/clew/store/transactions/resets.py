@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
-from clew.core.expired import closed_elsewhere_notice
+from clew.core.expiry_notice import closed_elsewhere_notice
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
+from clew.core.rewound import RewindMark
 from clew.core.session import Head, Session
-from clew.core.taken_back import RewindMark
 from clew.core.turn import TurnOutcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.base import Base, BaseItem, EntryRange, InlineMessage
 from clew.core.session import Head, Session
+from clew.core.session_base import Base, BaseItem, EntryRange, InlineMessage
 from clew.errors import NotFound, RotationConflict, StoreError
 from clew.store.transactions import rows
 from clew.store.transactions.leases import verify_lease_for_write

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.standing import ActiveTurn, ConversationState
-from clew.core.taken_back import find_rewound_spans
+from clew.core.conversation_state import ActiveTurn, ConversationState
+from clew.core.rewound import find_rewound_spans
 from clew.store.transactions import (
     approvals,
     conversations,

@@ -13,8 +13,8 @@ from clew.core.double_text import RunCommand, StartTurn, next_work, select_steer
 from clew.core.entry import Entry, NewEntry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.model_changed import attach_model_change
-from clew.core.moves import check_transition
 from clew.core.session import Head
+from clew.core.transitions import check_transition
 from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
 from clew.errors import LeaseLost, StoreError, TurnRolledBack
 from clew.store.transactions import leases

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
-from clew.core.expired import RESTORED
+from clew.core.expiry_notice import RESTORED
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope, can_see
 from clew.errors import NotFound

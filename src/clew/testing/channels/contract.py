@@ -7,14 +7,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from clew.core.chat import MessageReceived, OutboundMessage
+from clew.core.channel_events import MessageReceived, OutboundMessage
 from clew.errors import ChannelError, NotDelivered, NotSent, OutcomeUnknown, Throttled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from clew.core.chat import ChannelEvent
+    from clew.core.channel_events import ChannelEvent
     from clew.core.route import Route
     from clew.gateway.channel import Channel
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from clew.core.chat import (
+from clew.core.channel_events import (
     DM,
     ButtonPressed,
     ChannelEvent,

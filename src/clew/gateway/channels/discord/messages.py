@@ -13,7 +13,7 @@ from clew.gateway.text.splitting import TextCost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import OutboundMessage
+    from clew.core.channel_events import OutboundMessage
 
 #: Maximum UTF-16 code units of a message: never fewer than Discord counts, whatever its unit.
 MAX_LENGTH = 2000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import structlog
 
 from clew.config.secret import Secret
-from clew.core.chat import DM, IgnoredEvent, MessageReceived
+from clew.core.channel_events import DM, IgnoredEvent, MessageReceived
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.calls import create_http_session
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
 
-    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
+    from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 log = structlog.get_logger(__name__)

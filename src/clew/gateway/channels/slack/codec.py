@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import (
+from clew.core.channel_events import (
     DM,
     GROUP,
     ButtonPressed,

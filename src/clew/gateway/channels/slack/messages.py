@@ -26,7 +26,7 @@ from clew.gateway.text.splitting import TextCost, group_by_frame
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import OutboundMessage
+    from clew.core.channel_events import OutboundMessage
 
 #: Maximum escaped characters of an editable message, and elements of its text.
 MAX_LENGTH = 4000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from clew.core.chat import IgnoredEvent
+from clew.core.channel_events import IgnoredEvent
 from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.telegram import codec
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
 
-    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
+    from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 log = structlog.get_logger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.chat import IncomingFile
+from clew.core.channel_events import IncomingFile
 from clew.core.quotation import (
     Quoted,
     clean_name,

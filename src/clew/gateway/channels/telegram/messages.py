@@ -20,7 +20,7 @@ from clew.gateway.text.splitting import TextCost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import OutboundMessage
+    from clew.core.channel_events import OutboundMessage
 
 _REPEAT_NOTICE = "(may be a repeat)\n"
 #: Maximum characters of a button's label.

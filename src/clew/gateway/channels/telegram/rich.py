@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from clew.core.chat import IncomingFile
+from clew.core.channel_events import IncomingFile
 from clew.core.quotation import format_item
 from clew.gateway.payload import Json, as_object, as_objects
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from types import TracebackType
 
-    from clew.core.chat import ButtonPressed, ChannelEvent, OutboundMessage
+    from clew.core.channel_events import ButtonPressed, ChannelEvent, OutboundMessage
     from clew.core.route import Route
 
 

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.core.chat import (
+from clew.core.channel_events import (
     CHANNEL,
     DM,
     GROUP,

@@ -16,15 +16,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from clew.core.entry import GENESIS
-from clew.core.exported.lines import FORMAT, VERSION, MalformedLine, check_seal, parse_line
-from clew.core.exported.places import LineIndex, index_lines
-from clew.core.exported.shapes import LINE_FIELDS, decode_line
-from clew.core.exported.thread import ChainChecker
+from clew.core.export_format.chain_checker import ChainChecker
+from clew.core.export_format.line_index import LineIndex, index_lines
+from clew.core.export_format.schema import LINE_FIELDS, decode_line
+from clew.core.export_format.sealed_lines import (
+    FORMAT,
+    VERSION,
+    MalformedLine,
+    check_seal,
+    parse_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.schema import Record
 
 #: Further findings are only counted.
 MAX_FINDINGS: Final = 1000

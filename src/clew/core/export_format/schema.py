@@ -16,18 +16,18 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from clew.clock import from_millis, to_millis
-from clew.core.base import EntryRange
 from clew.core.conversation import TitledBy
 from clew.core.entry import EntryKind, Role
-from clew.core.exported.lines import MalformedLine, decode_json, encode_json
-from clew.core.imported import is_expiry_finalized
+from clew.core.export_format.sealed_lines import MalformedLine, decode_json, encode_json
+from clew.core.foreign_formats import is_expiry_finalized
+from clew.core.session_base import EntryRange
 from clew.core.text import sanitize_text
 from clew.core.turn import StopRequest, TurnOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clew.core.base import BaseItem
+    from clew.core.session_base import BaseItem
 
 Record: TypeAlias = dict[str, Any]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from clew.core.exported.lines import encode_json
-from clew.core.exported.shapes import TEXT_KEY
+from clew.core.export_format.schema import TEXT_KEY
+from clew.core.export_format.sealed_lines import encode_json
 from clew.core.route import LOCAL
 from clew.core.session import COMPRESSION, IMPORT, REOPEN, RESTORE, REWIND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.schema import Record
 
 YOU: Final = "You"
 USER: Final = "User"

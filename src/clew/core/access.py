@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.chat import DM
+from clew.core.channel_events import DM
 
 if TYPE_CHECKING:
     from datetime import datetime

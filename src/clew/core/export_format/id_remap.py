@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from clew.core.entry import GENESIS, chain_hash
-from clew.core.exported.shapes import ENTRY
+from clew.core.export_format.schema import ENTRY
 
 if TYPE_CHECKING:
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.schema import Record
 
 _PREFIXED: Final = re.compile(r"([a-z]+_)([0-9a-f]{12})?.*", re.DOTALL)
 _SESSION: Final = re.compile(r"(\d{8}_\d{6}_)[0-9a-f]{6}")

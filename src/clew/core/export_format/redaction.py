@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.core.exported.shapes import CONTENT_TYPES, LINE_FIELDS
+from clew.core.export_format.schema import CONTENT_TYPES, LINE_FIELDS
 from clew.core.redaction import Redactor
 
 if TYPE_CHECKING:

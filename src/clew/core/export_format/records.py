@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.schema import Record
 
 #: The type of a line and its record.
 TypedRecord: TypeAlias = "tuple[str, Record]"

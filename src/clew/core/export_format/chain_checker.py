@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from clew.core.entry import GENESIS
-from clew.core.exported.copies import compute_entry_hash
+from clew.core.export_format.id_remap import compute_entry_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.core.exported.shapes import Record
+    from clew.core.export_format.schema import Record
 
 #: The seq of a problem, and its description.
 Problem: TypeAlias = "tuple[int | None, str]"

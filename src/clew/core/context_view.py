@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.core.base import Base
     from clew.core.ids import ConversationId, SessionId
     from clew.core.session import Session
+    from clew.core.session_base import Base
 
 #: Role of a message that summarises others.
 SUMMARY = "summary"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from clew.core.approval import Approval
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.inbox import InboxItem
-    from clew.core.taken_back import RewoundSpan
+    from clew.core.rewound import RewoundSpan
     from clew.core.turn import TurnState
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported.lines import MalformedLine, check_seal
+from clew.core.export_format.sealed_lines import MalformedLine, check_seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
