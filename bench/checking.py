@@ -10,10 +10,10 @@ from bench.figures import Figure
 from bench.places import BUILD, postgres_database, scratch
 from bench.searching import fill_postgres, finish_postgres
 from clew.engine.fsck import StoreChecker
-from clew.store.checks.catalogue import CHECKS_BY_NAME
 from clew.store.checks.check import repair_if_confirmed
+from clew.store.checks.registry import CHECKS_BY_NAME
+from clew.store.maintenance import update_index
 from clew.store.opening import open_store
-from clew.store.upkeep import update_index
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,10 +18,10 @@ import apsw
 from bench.places import BUILD
 from clew.core.entry import GENESIS, chain_hash
 from clew.core.scope import LOCAL, Scope
+from clew.store.maintenance import update_index
 from clew.store.migrate import load_migrations
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import new_cursor
-from clew.store.upkeep import update_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

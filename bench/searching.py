@@ -23,10 +23,10 @@ from bench.corpus import (
 from bench.figures import Figure, percentile
 from bench.places import BUILD, postgres_database, scratch
 from clew.core.scope import LOCAL, Scope
+from clew.store.maintenance import update_index
 from clew.store.opening import open_store
 from clew.store.postgres.search import encode_tokens
 from clew.store.search import message_tokens, search_messages
-from clew.store.upkeep import update_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

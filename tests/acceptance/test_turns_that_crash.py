@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.store.opening import open_store
-from clew.store.transactions import stops, turns
+from clew.store.transactions import turn_queries, turns
 from tests.killing import processes
 from tests.killing.campaign import KILLED, Campaign
 from tests.killing.child import Job
@@ -109,7 +109,7 @@ def test_drains_while_a_turn_is_being_taken_up_do_not_count_as_crashes(
 async def _resumes(job: Job) -> int:
     turn: TurnId = job.fronts.of(Ended)[0].turn  # pyright: ignore[reportAssignmentType]
     async with await open_store(job.store_url, home=job.folder) as store:
-        return (await store.read(stops.get_turn, turn)).resumes
+        return (await store.read(turn_queries.get_turn, turn)).resumes
 
 
 def _until(true: Callable[[], bool]) -> None:

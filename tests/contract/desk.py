@@ -16,22 +16,22 @@ import apsw
 
 from clew.clock import SystemClock
 from clew.store.migrate import migrate_schema
-from clew.store.postgres.address import Dsn
+from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.errors import translate_error as translate_postgres_error
-from clew.store.postgres.link import WorkerConnection
 from clew.store.postgres.tx import BEGIN_WRITE, PostgresTx, TransactionFailed
+from clew.store.postgres.worker_connection import WorkerConnection
 from clew.store.sqlite.driver import fetch_rows, new_cursor
-from clew.store.sqlite.failures import translate_error
-from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.errors import translate_error
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import open_writer, prepare_file
-from clew.store.sqlite.owners import SqliteLiveness
+from clew.store.sqlite.tx import JobContext, SqliteTx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from clew.store.contract import Row, Tx, Value
-    from clew.store.index import SearchIndex
+    from clew.store.search_index import SearchIndex
 
 P = ParamSpec("P")
 T = TypeVar("T")

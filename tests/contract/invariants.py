@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.store.checks import catalogue
+from clew.store.checks import registry
 
 if TYPE_CHECKING:
     from clew.store.checks.check import Check, Violation
@@ -42,12 +42,12 @@ _TIMES: LiteralString = " UNION ALL ".join(
 
 def check(t: Tx) -> list[str]:
     """Every violation of an invariant in the whole store, as sentences."""
-    return [_sentence(*each) for each in catalogue.find_all(t)] + _times(t)
+    return [_sentence(*each) for each in registry.find_all(t)] + _times(t)
 
 
 def quick(t: Tx) -> list[str]:
     """As ``check``, without what grows with all that was ever said: hashes, search."""
-    return [_sentence(*each) for each in catalogue.find_fast(t)] + _times(t)
+    return [_sentence(*each) for each in registry.find_fast(t)] + _times(t)
 
 
 def _sentence(broken: Check, found: Violation) -> str:

@@ -8,7 +8,7 @@ from clew.clock import SystemClock, to_millis
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.ids import ConversationId, IdGenerator, OwnerId, SessionId, new_session_id
 from clew.core.scope import LOCAL, Scope
-from clew.store import upkeep
+from clew.store import maintenance
 from clew.store.transactions import entries, leases
 from clew.store.transactions.conversations import open_conversation
 
@@ -62,7 +62,9 @@ class Log:
         cursor: str | None = None,
     ) -> SearchPage:
         viewer = self.scope if viewer is None else viewer
-        return await upkeep.run_search(self.store, query, viewer=viewer, limit=limit, cursor=cursor)
+        return await maintenance.run_search(
+            self.store, query, viewer=viewer, limit=limit, cursor=cursor
+        )
 
     async def find(self, query: str, viewer: Scope | None = None) -> list[int]:
         """The seqs of all hits, in the order of the pages."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from clew.core.entry import chain_hash
-from clew.store.checks.catalogue import CHECKS
+from clew.store.checks.registry import CHECKS
 from clew.store.opening import open_store
 from tests.planting.faults import EVERY, REPAIRABLE, UNDECIDED
 from tests.planting.harm import harm

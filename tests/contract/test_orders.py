@@ -26,8 +26,8 @@ from clew.store.transactions import (
     idempotency,
     inbox,
     listing,
-    orders,
-    stops,
+    submissions,
+    turn_queries,
     turns,
 )
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.store.contract import Store
-    from clew.store.transactions.orders import IdempotencyKey, SubmitResult
+    from clew.store.transactions.submissions import IdempotencyKey, SubmitResult
 
 
 def draft(ids: IdGenerator, role: Role, text: str) -> NewEntry:
@@ -67,7 +67,7 @@ class Shop:
         self, item: NewInput, *, key: IdempotencyKey | None = None, name: str = "talk"
     ) -> SubmitResult:
         return await self.store.write(
-            orders.submit_input,
+            submissions.submit_input,
             item,
             target=local_route(name),
             key=key,
@@ -84,14 +84,14 @@ class Shop:
             for n, each in enumerate(history)
         ]
         before, answer = split_last_answer(said)
-        resent = orders.HistoryKey(
+        resent = submissions.HistoryKey(
             before=history_digest(caller, before),
             now=history_digest(caller, [*said, HistoryMessage("user", item.text)]),
             answer=answer,
             base=tuple(InlineMessage(format="test/1", message=f'"{each.text}"') for each in said),
         )
         placed = await self.store.write(
-            orders.submit_with_history,
+            submissions.submit_with_history,
             item,
             resent=resent,
             key=None,
@@ -130,7 +130,7 @@ class Shop:
         )
 
     async def abandon(self, inbox_id: InboxId) -> bool:
-        return await self.store.write(orders.cancel_submission, inbox_id)
+        return await self.store.write(submissions.cancel_submission, inbox_id)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ async def shop(store_url: str, tmp_path: Path) -> AsyncGenerator[Shop]:
         yield Shop(store, IdGenerator(lambda: next(millis)))
 
 
-KEY = orders.IdempotencyKey(key=b"k" * 32, body=b"b" * 32)
+KEY = submissions.IdempotencyKey(key=b"k" * 32, body=b"b" * 32)
 
 
 async def test_a_key_stands_for_one_order_and_its_first_answer(shop: Shop) -> None:
@@ -166,7 +166,7 @@ async def test_a_key_of_another_request_is_refused_and_stores_nothing(shop: Shop
 async def test_a_key_stays_free_when_the_order_could_not_be_placed(shop: Shop) -> None:
     with pytest.raises(NotFound):
         await shop.store.write(
-            orders.submit_input,
+            submissions.submit_input,
             shop.item("hello"),
             target=shop.ids.new_conversation_id(),
             key=KEY,
@@ -237,11 +237,11 @@ async def test_a_failed_question_is_part_of_what_stands(shop: Shop) -> None:
     first = await shop.resend(shop.item("one"))
     await shop.finish(await shop.begin(first), TurnOutcome.FAILED)
     said = HistoryMessage("user", "one")
-    resent = orders.HistoryKey(
+    resent = submissions.HistoryKey(
         before=history_digest("me", [said]), now=b"n" * 32, answer="", base=()
     )
     placed = await shop.store.write(
-        orders.submit_with_history,
+        submissions.submit_with_history,
         shop.item("two"),
         resent=resent,
         key=None,
@@ -276,7 +276,7 @@ async def test_an_abandoned_order_has_its_turn_cancelled(shop: Shop) -> None:
     begun = await shop.begin(placed.accepted.conversation_id)
     assert await shop.abandon(placed.accepted.inbox_id)
     assert begun.turn is not None
-    assert (await shop.store.read(stops.get_turn, begun.turn.id)).stop is StopRequest.CANCEL
+    assert (await shop.store.read(turn_queries.get_turn, begun.turn.id)).stop is StopRequest.CANCEL
 
 
 async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:
@@ -296,7 +296,7 @@ async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:
     )
     for placed in (first, second):
         assert not await shop.abandon(placed.accepted.inbox_id)
-    assert (await shop.store.read(stops.get_turn, begun.turn.id)).stop is None
+    assert (await shop.store.read(turn_queries.get_turn, begun.turn.id)).stop is None
 
 
 async def test_an_order_that_is_answered_cannot_be_abandoned(shop: Shop) -> None:

@@ -9,7 +9,7 @@ import pytest
 from clew.core.ids import TurnId
 from clew.core.turn import MAX_RESUMES
 from clew.errors import LeaseLost
-from clew.store.transactions import stops, turns
+from clew.store.transactions import turn_queries, turns
 from tests.contract import acting
 from tests.contract.acting import LEASE_MS, OTHER, started
 
@@ -36,4 +36,4 @@ def test_what_another_owner_took_over_is_not_counted_by_the_one_that_lost_it(des
     desk.world.now += LEASE_MS
     desk.do(acting.begin, OTHER)
     assert not desk.do(turns.release_expired_lease, lost, T1)
-    assert desk.do(stops.get_turn, T1).resumes == 1
+    assert desk.do(turn_queries.get_turn, T1).resumes == 1

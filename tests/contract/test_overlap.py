@@ -43,7 +43,7 @@ from clew.store.transactions import (
     leases,
     locks,
     resets,
-    stops,
+    turn_queries,
     turns,
 )
 from tests.contract import acting
@@ -361,7 +361,7 @@ def test_a_turn_that_is_finished_twice_at_once_has_the_first_outcome(
         lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.FAILED, error="x"),
     )
     assert second == first or isinstance(second, LeaseLost)
-    assert desk.do(stops.get_turn, T1).outcome is TurnOutcome.ANSWERED
+    assert desk.do(turn_queries.get_turn, T1).outcome is TurnOutcome.ANSWERED
 
 
 def test_a_turn_that_is_taken_back_while_it_finishes_is_not_answered(
@@ -375,7 +375,7 @@ def test_a_turn_that_is_taken_back_while_it_finishes_is_not_answered(
         lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
     )
     assert isinstance(finished, TurnRolledBack)
-    assert desk.do(stops.get_turn, T1).stop is StopRequest.ROLLBACK
+    assert desk.do(turn_queries.get_turn, T1).stop is StopRequest.ROLLBACK
 
 
 def test_a_message_that_takes_back_a_turn_that_finishes_is_answered_after_it(
@@ -387,7 +387,7 @@ def test_a_message_that_takes_back_a_turn_that_finishes_is_answered_after_it(
         lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
         lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
     )
-    assert desk.do(stops.get_turn, T1).stop is None
+    assert desk.do(turn_queries.get_turn, T1).stop is None
     assert [item.id for item in desk.do(inbox.list_open_items, C1)] == ["inb_2"]
 
 
@@ -398,7 +398,7 @@ def test_a_stop_that_comes_while_a_turn_finishes_changes_nothing(
     session = desk.do(acting.head).id
     _, asked = overlap(
         lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
-        lambda t: stops.request_stop(t, T1, StopRequest.STOP),
+        lambda t: turn_queries.request_stop(t, T1, StopRequest.STOP),
     )
     assert asked is False
 

@@ -13,11 +13,11 @@ from clew.core.entry import EntryKind, Role
 from clew.core.scope import LOCAL, Scope
 from clew.core.search import fold_text, split_units
 from clew.errors import SearchNotReady, UsageError
+from clew.store.maintenance import erase_conversation, update_index
 from clew.store.opening import open_store
 from clew.store.search import MAX_EXAMINED, MAX_UNINDEXED, index_batch, mark_damaged, start_rebuild
 from clew.store.sqlite.search import SqliteSearchIndex
 from clew.store.transactions.deletion import mark_deleted
-from clew.store.upkeep import erase_conversation, update_index
 from tests.contract.search_log import Log
 
 if TYPE_CHECKING:

@@ -31,10 +31,10 @@ from clew.store.transactions import (
     leases,
     rewinds,
     sessions,
-    stops,
+    turn_queries,
     turns,
 )
-from clew.store.transactions import work as work_of
+from clew.store.transactions import due_work as work_of
 from tests.contract import acting
 from tests.contract.acting import MAIN, ME, OTHER, message, started
 
@@ -172,7 +172,7 @@ def test_a_message_that_interrupts_asks_the_turn_to_stop(
 ) -> None:
     started(desk)
     desk.do(acting.accept, message("inb_2", rule))
-    assert desk.do(stops.get_turn, T1).stop is stop
+    assert desk.do(turn_queries.get_turn, T1).stop is stop
 
 
 def test_a_command_waits_for_the_turn_before_it(desk: Desk) -> None:
@@ -224,7 +224,7 @@ def test_a_message_that_steers_ends_a_wait_whoever_looks_for_work(desk: Desk) ->
 
 def test_a_stop_ends_a_wait(desk: Desk) -> None:
     _wait(desk)
-    assert desk.do(stops.request_stop, T1, StopRequest.STOP)
+    assert desk.do(turn_queries.request_stop, T1, StopRequest.STOP)
     assert C1 in desk.do(work_of.find_due_work, me=OTHER)
     assert _begin(desk) is not None
 

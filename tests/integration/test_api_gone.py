@@ -10,7 +10,7 @@ import pytest
 
 from clew.api.pace import ApiTimeouts
 from clew.core.turn import StopRequest, TurnOutcome
-from clew.store.transactions import stops
+from clew.store.transactions import turn_queries
 from clew.testing import FakeProvider, Text
 from tests.integration.api_server import always, events_of, running, settings_for, until
 
@@ -48,7 +48,7 @@ async def only_turn(server: Server) -> Turn | None:
     entries = await server.engine.read_entries(found[0].id)
     if not entries or entries[0].turn_id is None:
         return None
-    return await server.store.read(stops.get_turn, entries[0].turn_id)
+    return await server.store.read(turn_queries.get_turn, entries[0].turn_id)
 
 
 async def has_begun(server: Server) -> bool:

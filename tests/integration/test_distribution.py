@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from clew.store.contract import Row, Tx, Value
-    from clew.store.index import SearchIndex
+    from clew.store.search_index import SearchIndex
     from tests.line.world import World
 
 T = TypeVar("T")

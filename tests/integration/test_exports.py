@@ -18,7 +18,7 @@ from clew.engine import imports as importing
 from clew.engine.exports import ConversationExporter
 from clew.engine.imports import ConversationImporter, ImportOutcome, ImportResult
 from clew.store.opening import open_store
-from clew.store.transactions import conversations, leases, marks
+from clew.store.transactions import conversations, hook_marks, leases
 from tests import postgres
 from tests.contract import invariants
 from tests.exported import said_in, sealed, verified
@@ -349,8 +349,10 @@ async def test_s4_7_the_end_of_a_session_that_was_told_elsewhere_is_not_told_aga
     assert end.pop("expiry_finalized") is True
     end |= record
     await taken_in(both.here.store.inner, b"".join(sealed(said)))
-    marked = await both.here.store.inner.read(marks.list_notified_plugins, marks.ALL, end["id"])
-    assert (marked == {marks.ALL}) is told
+    marked = await both.here.store.inner.read(
+        hook_marks.list_notified_plugins, hook_marks.ALL, end["id"]
+    )
+    assert (marked == {hook_marks.ALL}) is told
 
 
 class Stopped(Exception):

@@ -15,7 +15,7 @@ from clew.agent.files import has_image, make_attachment_line
 from clew.agent.files import replace_images as named
 from clew.core.channel_events import InlineFile
 from clew.core.route import local_route
-from clew.store.transactions.files import FetchedFile
+from clew.store.transactions.attachments import FetchedFile
 from clew.testing import Calls, Fail, Reply, ScriptedCall, Text
 from tests.failing.desk import FORMATS, open_desk
 

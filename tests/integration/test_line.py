@@ -14,7 +14,7 @@ from clew.core.route import local_route
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.errors import UsageError
 from clew.store.opening import open_store
-from clew.store.transactions import context, rows, stops
+from clew.store.transactions import context, rows, turn_queries
 from tests.line import double_text, other, strict
 from tests.line.clock import StillClock
 from tests.line.double_text import MOMENTS, RULES
@@ -274,7 +274,7 @@ async def test_a_turn_that_was_stopped_stays_so_after_a_restart(
         turn = await world.engine.get_unfinished_turn(accepted.conversation_id)
     assert turn is not None
     async with await open_store(store_url, home=tmp_path) as store:
-        assert await store.write(stops.request_stop, turn.id, StopRequest.STOP)
+        assert await store.write(turn_queries.request_stop, turn.id, StopRequest.STOP)
     async with open_world(store_url, tmp_path) as world:
         ended = await world.end(accepted)
         assert ended.turn is not None

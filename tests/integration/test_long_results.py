@@ -18,7 +18,7 @@ from clew.engine.exports import ConversationExporter
 from clew.engine.fsck import StoreChecker
 from clew.engine.imports import ConversationImporter
 from clew.store.opening import open_store
-from clew.store.transactions import files
+from clew.store.transactions import attachments
 from clew.testing import Calls, Reply, ScriptedCall, Text
 from tests.contract import invariants
 from tests.exported import verified
@@ -188,7 +188,7 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
         )
         await desk.engine.delete_conversation(source, at_once=True)
         await desk.until(lambda: desk.store.read(_count, source))
-        assert await desk.store.read(files.find_tool_result, copy, call_id) == TEXT.encode()
+        assert await desk.store.read(attachments.find_tool_result, copy, call_id) == TEXT.encode()
         assert (await _examined(desk, tmp_path)).findings == ()
     found = verified(export)
     assert found.findings == []
@@ -199,7 +199,7 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
         ).register_owner() as imports:
             for outline in found.conversations:
                 await imports.import_conversation(io.BytesIO(export), outline)
-        assert await store.read(files.find_tool_result, source, call_id) == TEXT.encode()
+        assert await store.read(attachments.find_tool_result, source, call_id) == TEXT.encode()
         assert await store.read(invariants.check) == []
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from clew.errors import StoreError, StoreUnavailable, StoreUnusable
 from clew.store.postgres import Limits, open_postgres
-from clew.store.postgres.address import Dsn
+from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.opening import inspect_server
 from tests import postgres
 from tests.integration.postgres_proxy import Pooler, listening

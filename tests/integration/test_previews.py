@@ -13,7 +13,7 @@ from clew.core.entry import Role
 from clew.core.turn import StopRequest
 from clew.errors import NotSent
 from clew.store.opening import open_store
-from clew.store.transactions import stops
+from clew.store.transactions import turn_queries
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import MemoryChannel
 from tests.channels.desk import MemoryDesk, echo, memory_desk, until
@@ -113,8 +113,8 @@ async def test_a_beginning_that_no_answer_follows_says_so(
         platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
     async with await open_store(store_url, home=tmp_path) as store:
-        (turn,) = await store.read(stops.list_unfinished_turns)
-        assert await store.write(stops.request_stop, turn.id, StopRequest.STOP)
+        (turn,) = await store.read(turn_queries.list_unfinished_turns)
+        assert await store.write(turn_queries.request_stop, turn.id, StopRequest.STOP)
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         await passes(timer, 0.5, until_=lambda: not desk.texts()[0].endswith("…"))
         await desk.quiet()

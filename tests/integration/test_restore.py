@@ -19,13 +19,13 @@ from clew.core.ids import DeliveryId, OwnerId
 from clew.errors import StoreDamaged, StoreInUse, StoreUnusable, UsageError
 from clew.store import migrate
 from clew.store.backup import files
-from clew.store.backup.restoring import RestoreResult, restore_backup
-from clew.store.backup.taking import create_backup
-from clew.store.copying.moving import migrate_store
+from clew.store.backup.create import create_backup
+from clew.store.backup.restore import RestoreResult, restore_backup
+from clew.store.copying.migrate_store import migrate_store
 from clew.store.copying.tables import count_table_rows
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import fetch_rows
-from clew.store.transactions import deliveries, owners, work
+from clew.store.transactions import deliveries, due_work, owners
 from tests.acceptance.program import until
 from tests.contract import acting, invariants
 from tests.integration import stores
@@ -97,7 +97,7 @@ def test_the_processes_of_then_are_forgotten_and_their_turns_go_on(
         assert t.fetch_all("SELECT owner, expires_at FROM lease") == [(None, None)]
         for table in ("owner", "client", "lock"):
             assert t.fetch_one(f"SELECT 1 FROM {table}") is None
-        assert work.find_due_work(t, me=OwnerId("own_next")) == {"cnv_1": 0}
+        assert due_work.find_due_work(t, me=OwnerId("own_next")) == {"cnv_1": 0}
         states = dict(t.fetch_all("SELECT id, state FROM delivery"))  # pyright: ignore[reportArgumentType]
         parts = dict(t.fetch_all("SELECT delivery_id, state FROM delivery_chunk"))  # pyright: ignore[reportArgumentType]
         assert states == parts

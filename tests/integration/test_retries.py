@@ -19,7 +19,7 @@ from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.runtime import build_services
 from clew.store.opening import open_store
-from clew.store.transactions import stops
+from clew.store.transactions import turn_queries
 from clew.testing import (
     Calls,
     EmptyText,
@@ -93,7 +93,7 @@ async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
                 await until(lambda: asyncio.sleep(0, len(got) == 2))
             async with make_engine(store, tmp_path, provider):
                 await until(lambda: asyncio.sleep(0, len(got) == 4))
-            turn = await store.read(stops.find_unfinished_turn, accepted.conversation_id)
+            turn = await store.read(turn_queries.find_unfinished_turn, accepted.conversation_id)
             assert turn is not None
             assert list(turn.retries.values()) == [2]
             engine = make_engine(store, tmp_path, provider)

@@ -10,11 +10,11 @@ import apsw
 import pytest
 
 from clew.errors import SearchNotReady
+from clew.store.maintenance import erase_conversation, update_index
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions.deletion import mark_deleted
 from clew.store.transactions.entries import read_entries
-from clew.store.upkeep import erase_conversation, update_index
 from tests.contract.search_log import Log
 
 if TYPE_CHECKING:

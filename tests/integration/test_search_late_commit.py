@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.store.maintenance import update_index
 from clew.store.opening import open_store
 from clew.store.search import mark_damaged, needs_indexing, start_rebuild
 from clew.store.transactions import entries
-from clew.store.upkeep import update_index
 from tests.contract.search_log import Log, draft
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import pytest
 
 from clew.clock import SystemClock
 from clew.errors import ConstraintViolated, LeaseHeld, StoreUnavailable
-from clew.store.sqlite.batch import GroupCommitter
 from clew.store.sqlite.driver import Cursor, fetch_rows, new_cursor
-from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.group_commit import GroupCommitter
 from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import open_writer, prepare_file
-from clew.store.sqlite.owners import SqliteLiveness
+from clew.store.sqlite.tx import JobContext, SqliteTx
 from tests.integration.sqlite_jobs import append, items, make_log, numbers, waiting
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ async def test_a_job_may_go_on_after_an_error_that_it_expects(bench: Bench) -> N
 async def test_a_batch_ends_early_when_its_time_is_over(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.batch.LONGEST", -1.0)
+    monkeypatch.setattr("clew.store.sqlite.group_commit.LONGEST", -1.0)
     jobs = [appending("first"), appending("second")]
     assert bench.run(*jobs) == 1
     assert [job.final for job in jobs] == [True, False]

@@ -12,7 +12,7 @@ import pytest
 
 from clew.errors import StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
-from clew.store.sqlite.owners import SqliteLiveness
+from clew.store.sqlite.liveness import SqliteLiveness
 from tests.integration.sqlite_jobs import child, kill, line_of
 from tests.waiting import wait_until
 

@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 
 from clew.errors import ConstraintViolated, StoreError, StoreFull, StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
-from clew.store.sqlite.batch import GroupCommitter
 from clew.store.sqlite.driver import fetch_rows
+from clew.store.sqlite.group_commit import GroupCommitter
 from clew.store.sqlite.jobs import Job
-from clew.store.sqlite.tending import WriterMaintenance
 from clew.store.sqlite.writer import Writer
+from clew.store.sqlite.writer_maintenance import WriterMaintenance
 from tests.integration.sqlite_jobs import append, items, make_log, numbers
 from tests.waiting import wait_until
 
@@ -377,7 +377,7 @@ async def test_a_check_notices_that_the_disk_is_full(
 async def test_a_check_notices_that_nobody_can_write(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.tending.PATIENCE", 0.0)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.PATIENCE", 0.0)
     other = apsw.Connection(str(tmp_path / "clew.db"))
     fetch_rows(other, "BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable):
@@ -391,8 +391,8 @@ async def test_a_long_log_is_written_back_and_cut(
 ) -> None:
     """Also after a reader has kept it from being used again."""
     limit = 2_000_000
-    monkeypatch.setattr("clew.store.sqlite.tending.JOURNAL_LIMIT", limit)
-    monkeypatch.setattr("clew.store.sqlite.tending.CHECKPOINT_AT", 100)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.JOURNAL_LIMIT", limit)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.CHECKPOINT_AT", 100)
     log = tmp_path / "clew.db-wal"
     gate = Gate()
 
@@ -438,8 +438,8 @@ async def test_a_quiet_store_writes_its_log_back(store: SqliteStore, tmp_path: P
 async def test_a_log_that_cannot_be_written_back_is_no_reason_to_die(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.tending.CHECKPOINT_AT", 1)
-    monkeypatch.setattr("clew.store.sqlite.tending.apsw.SQLITE_CHECKPOINT_PASSIVE", 77)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.CHECKPOINT_AT", 1)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.apsw.SQLITE_CHECKPOINT_PASSIVE", 77)
     with capture_logs() as logs:
         async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
             await store.write(make_log)

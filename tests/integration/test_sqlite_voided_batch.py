@@ -13,12 +13,12 @@ import pytest
 
 from clew.clock import SystemClock
 from clew.errors import ConstraintViolated, LeaseHeld, StoreError, StoreFull, StoreUnavailable
-from clew.store.sqlite.batch import GroupCommitter
 from clew.store.sqlite.driver import Cursor, fetch_rows
-from clew.store.sqlite.handle import JobContext
+from clew.store.sqlite.group_commit import GroupCommitter
 from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import open_writer, prepare_file
-from clew.store.sqlite.owners import SqliteLiveness
+from clew.store.sqlite.tx import JobContext
 from tests.integration.sqlite_jobs import append, child, items, line_of, make_log, numbers, waiting
 
 if TYPE_CHECKING:

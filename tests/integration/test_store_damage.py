@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 
 from clew.cli import entry
 from clew.errors import StoreDamaged
+from clew.store.maintenance import update_index
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions.context import read_head_context
-from clew.store.upkeep import update_index
 from clew.testing import FakeProvider, Text
 from tests.contract.search_log import Log
 from tests.integration.api_server import always, running, settings_for

@@ -8,9 +8,9 @@ import pytest
 
 from clew.core.reset_policy import ResetPolicy
 from clew.engine.maintenance import run_maintenance
-from clew.store import search, space, upkeep
+from clew.store import maintenance, search, vacuum
 from clew.store.opening import open_store
-from clew.store.sqlite import batch, opening
+from clew.store.sqlite import group_commit, opening
 from clew.store.transactions.deletion import mark_deleted
 from tests.contract.search_log import Log
 from tests.planting.story import Story
@@ -45,19 +45,19 @@ async def test_what_a_deletion_frees_is_given_back_in_slices(
     kept = await Log.open(store)
     await kept.say("kept")
     await store.write(mark_deleted, log.id)
-    await upkeep.erase_conversation(store, log.id)
-    large = (await store.read(space.measure_disk_usage)).free
+    await maintenance.erase_conversation(store, log.id)
+    large = (await store.read(vacuum.measure_disk_usage)).free
     assert large is not None
     assert large > 3_000_000
-    assert not await store.read(space.has_reclaimable_space), (
+    assert not await store.read(vacuum.has_reclaimable_space), (
         "so little is kept for what is written next"
     )
-    monkeypatch.setattr(space, "_KEPT", 100)
-    given = [await store.write(space.release_space) for _ in range(2)]
+    monkeypatch.setattr(vacuum, "_KEPT", 100)
+    given = [await store.write(vacuum.release_space) for _ in range(2)]
     # A page of the file's own map may go with them.
     assert all(200 <= pages <= 202 for pages in given)
     await run_maintenance(store, NEVER)
-    found = await store.read(space.measure_disk_usage)
+    found = await store.read(vacuum.measure_disk_usage)
     assert found.free is not None
     assert found.free <= 300 * 4096
     assert found.total < 2_000_000
@@ -68,12 +68,12 @@ async def test_what_a_deletion_frees_is_given_back_in_slices(
 async def test_a_process_that_idles_writes_nothing(store: Store, tmp_path: Path) -> None:
     await store.write(Story(name="one").tell)
     for _ in range(2):
-        await upkeep.update_index(store)
+        await maintenance.update_index(store)
         await run_maintenance(store, NEVER)
     log = tmp_path / "clew.db-wal"
     before = log.stat()
     for _ in range(20):
-        await upkeep.update_index(store)
+        await maintenance.update_index(store)
         await run_maintenance(store, NEVER)
     after = log.stat()
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
@@ -130,15 +130,15 @@ async def test_a_rebuild_of_the_index_that_dies_again_and_again_goes_on_and_leav
     async with await open_store(FILE, home=tmp_path) as store:
         log = await filled(store, megabytes=1)
         await log.say(*(f"word {n}" for n in range(3_000)))
-        await upkeep.update_index(store)
-        size = (await store.read(space.measure_disk_usage)).total
+        await maintenance.update_index(store)
+        size = (await store.read(vacuum.measure_disk_usage)).total
         await store.write(search.mark_damaged)
     for _ in range(5):
         async with await open_store(FILE, home=tmp_path) as store:
-            await upkeep.update_index(store, slices=1)
+            await maintenance.update_index(store, slices=1)
     async with await open_store(FILE, home=tmp_path) as store:
-        await upkeep.update_index(store)
-        assert (await store.read(space.measure_disk_usage)).total < 1.5 * size
+        await maintenance.update_index(store)
+        assert (await store.read(vacuum.measure_disk_usage)).total < 1.5 * size
         assert await store.read(search.find_leftover_tables) == []
         found = Log(store, log.lease, log.session, log.scope)
         assert len((await found.page("word")).items) == 20
@@ -146,7 +146,7 @@ async def test_a_rebuild_of_the_index_that_dies_again_and_again_goes_on_and_leav
 
 def test_whoever_waits_for_the_lock_waits_longer_than_anybody_holds_it() -> None:
     """B059"""
-    assert opening.LOCK_TIMEOUT >= 100 * batch.MAX_BATCH_SECONDS
+    assert opening.LOCK_TIMEOUT >= 100 * group_commit.MAX_BATCH_SECONDS
 
 
 async def test_the_room_that_things_take_is_told_on_both_databases(
@@ -154,10 +154,10 @@ async def test_the_room_that_things_take_is_told_on_both_databases(
 ) -> None:
     async with await open_store(store_url, home=tmp_path) as store:
         await store.write(Story(name="one").tell)
-        await upkeep.update_index(store)
-        found = await store.read(space.measure_disk_usage)
+        await maintenance.update_index(store)
+        found = await store.read(vacuum.measure_disk_usage)
         assert found.attachments == 1
         assert found.blobs == len("the file of one")
         assert 0 < found.index < found.total
         assert (found.free is None) == (not store_url.startswith("sqlite"))
-        assert await upkeep.release_free_space(store) == 0
+        assert await maintenance.release_free_space(store) == 0

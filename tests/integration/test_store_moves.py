@@ -12,7 +12,7 @@ import pytest
 from clew.core.ids import OwnerId
 from clew.engine.exports import ConversationExporter
 from clew.errors import StoreError, StoreInUse, StoreUnusable, UsageError
-from clew.store.copying.moving import MigrationResult, migrate_store
+from clew.store.copying.migrate_store import MigrationResult, migrate_store
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions import owners

@@ -13,7 +13,7 @@ from clew.core.entry import Role
 from clew.core.health import ChannelState
 from clew.engine.attached import load_messages
 from clew.gateway import supervision
-from clew.store.transactions import entries, files
+from clew.store.transactions import attachments, entries
 from clew.testing.telegram import FakeTelegram, FaultInjector
 from tests.channels.desk import Desk, echo, open_desk, telegram_desk, until
 
@@ -151,7 +151,7 @@ async def _seen(both: Desk) -> list[Sequence[UserContent]]:
 
 
 async def _content(both: Desk, attachment: str) -> bytes:
-    found = await both.world.store.inner.read(files.read_content, attachment)
+    found = await both.world.store.inner.read(attachments.read_content, attachment)
     assert found is not None
     return found
 

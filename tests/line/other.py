@@ -14,7 +14,7 @@ from clew.core.approval import ApprovalState
 from clew.core.ids import ApprovalId, TurnId
 from clew.core.turn import StopRequest
 from clew.store.opening import open_store
-from clew.store.transactions import approvals, stops
+from clew.store.transactions import approvals, turn_queries
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ async def say(word: str, what: str, *, url: str, home: Path) -> None:
 async def _main(url: str, home: str, word: str, what: str) -> None:
     async with await open_store(url, home=Path(home)) as store:
         if word == "stop":
-            assert await store.write(stops.request_stop, TurnId(what), StopRequest.STOP)
+            assert await store.write(turn_queries.request_stop, TurnId(what), StopRequest.STOP)
             return
         state = ApprovalState.APPROVED if word == "approve" else ApprovalState.DENIED
         await store.write(approvals.answer_approval, ApprovalId(what), state, answered_by="another")

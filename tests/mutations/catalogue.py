@@ -275,7 +275,7 @@ ALL = (
     Mutation(
         name="voided-batch",
         mechanism="after a failed job the transaction is looked at",
-        file="src/clew/store/sqlite/batch.py",
+        file="src/clew/store/sqlite/group_commit.py",
         old="    return connection.in_transaction\n",
         new="    return True\n",
         test="tests/integration/test_sqlite_voided_batch.py::"

@@ -46,7 +46,7 @@ EDGES: tuple[Mutation, ...] = (
     Mutation(
         name="commit-waits",
         mechanism="without WAL a commit waits for those who read",
-        file="src/clew/store/sqlite/tending.py",
+        file="src/clew/store/sqlite/writer_maintenance.py",
         old="                if time.monotonic() > until or not self._connection.in_transaction:\n",
         new="                if True:\n",
         test=f"{_OPENING}without_wal_a_commit_waits_for_those_who_read",

@@ -22,7 +22,7 @@ OUTAGES = (
     Mutation(
         name="found-commit-lasts",
         mechanism="a commit that was lost and found waits for the stand-by, too",
-        file="src/clew/store/postgres/attempts.py",
+        file="src/clew/store/postgres/retry.py",
         old=("                tx.fetch_one(FORCE_DURABLE)\n"),
         new="                pass\n",
         test=f"{_OUTAGES}a_lost_commit_is_acknowledged_only_once_a_stand_by_has_it",
@@ -38,7 +38,7 @@ OUTAGES = (
     Mutation(
         name="watched-by-the-server",
         mechanism="the server ends the transaction of a process that is paused behind a slow link",
-        file="src/clew/store/postgres/piped.py",
+        file="src/clew/store/postgres/pipeline.py",
         old="        yield from self._fetch_gen(flush=False)\n",
         new="        yield from self._fetch_gen(flush=True)\n",
         test=f"{_JOBS}what_a_process_behind_a_slow_link_has_locked_is_soon_free",

@@ -20,7 +20,7 @@ from clew.agent.messages import ModelRequest
 from clew.agent.ports import LoopContext
 from clew.agent.rebuilding import rebuild_request_body
 from clew.core.session_base import extend_base
-from clew.store.transactions import context, files, rows, sessions
+from clew.store.transactions import attachments, context, rows, sessions
 from tests.sent.asides import kind_of, unexplained_asides
 from tests.sent.models import model_of
 
@@ -149,7 +149,7 @@ class Place:
             found = [codec.load_message(message.message) for message in self.messages]
         except ValueError:
             return []
-        contents = files.read_contents(self.t, collect_attachment_digests(found))
+        contents = attachments.read_contents(self.t, collect_attachment_digests(found))
         return [insert_attachment_contents(message, contents) for message in found]
 
     async def body(self, request: CapturedRequest, shelf: Shelf) -> Any:

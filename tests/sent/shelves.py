@@ -13,15 +13,15 @@ from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings
 from clew.store.opening import sqlite_path
-from clew.store.postgres.address import Dsn
-from clew.store.postgres.link import WorkerConnection
+from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.store import PostgresStore
 from clew.store.postgres.tx import BEGIN_READ, PostgresTx
+from clew.store.postgres.worker_connection import WorkerConnection
 from clew.store.sqlite.driver import new_cursor
-from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import connect
-from clew.store.sqlite.owners import SqliteLiveness
 from clew.store.sqlite.store import SqliteStore
+from clew.store.sqlite.tx import JobContext, SqliteTx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from clew.store.backup import files
-from clew.store.backup.restoring import restore_backup
-from clew.store.checks.catalogue import find_all
+from clew.store.backup.restore import restore_backup
+from clew.store.checks.registry import find_all
 from clew.testing import FakeProvider, Hang, echo, reply_by_user_text
 from tests import postgres
 from tests.acceptance.program import CLEW, Clew, until

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clew.store.checks.catalogue import CHECKS, CHECKS_BY_NAME
 from clew.store.checks.reference import render_reference
+from clew.store.checks.registry import CHECKS, CHECKS_BY_NAME
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.cli.terminal import Output
-    from clew.store.backup.restoring import RestoreResult
-    from clew.store.backup.taking import BackupInfo
-    from clew.store.copying.moving import MigrationResult
+    from clew.store.backup.create import BackupInfo
+    from clew.store.backup.restore import RestoreResult
+    from clew.store.copying.migrate_store import MigrationResult
 
 FILE_ARGUMENT: Final = click.argument("file", type=click.Path(path_type=Path))
 
@@ -47,7 +47,7 @@ def backup(program: CliContext, file: Path, *, keep: int, as_json: bool) -> None
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
     from clew.cli.progress import stage_progress  # noqa: PLC0415
     from clew.cli.terminal import get_outputs  # noqa: PLC0415
-    from clew.store.backup.taking import create_backup  # noqa: PLC0415
+    from clew.store.backup.create import create_backup  # noqa: PLC0415
 
     out, notes = get_outputs()
     with logs_to_stderr(settings), stage_progress(notes) as drawn:
@@ -85,7 +85,7 @@ def restore(program: CliContext, file: Path, *, replace: bool, as_json: bool) ->
     from clew.cli.progress import stage_progress  # noqa: PLC0415
     from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
-    from clew.store.backup.restoring import restore_backup as bring_back  # noqa: PLC0415
+    from clew.store.backup.restore import restore_backup as bring_back  # noqa: PLC0415
 
     ensure_home(settings)
     out, notes = get_outputs()
@@ -119,7 +119,7 @@ def migrate_store(program: CliContext, source: str, target: str, *, as_json: boo
     from clew.cli.progress import stage_progress  # noqa: PLC0415
     from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
-    from clew.store.copying.moving import migrate_store  # noqa: PLC0415
+    from clew.store.copying.migrate_store import migrate_store  # noqa: PLC0415
 
     ensure_home(settings)
     out, notes = get_outputs()

@@ -29,7 +29,7 @@ from clew.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from clew.store.transactions import conversations, turns, work
+from clew.store.transactions import conversations, due_work, turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -270,7 +270,7 @@ class ConversationWorkers:
             # Cleared before the read: anything stored later sets it again.
             actor.woken.clear()
             due = await self._services.store.read(
-                work.get_due_delay,
+                due_work.get_due_delay,
                 conversation,
                 me=self._owner,
                 duration=self._services.lease_duration,

@@ -11,7 +11,7 @@ from clew.core.turn import TurnState
 from clew.engine.chores import LIST_LIMIT
 from clew.engine.desk import ChatCommandReply, parse_number
 from clew.errors import InvalidTransition, UsageError
-from clew.store.transactions.hearing import NOT_ALLOWED_NOTICE
+from clew.store.transactions.channel_inbox import NOT_ALLOWED_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages
 from clew.agent.files import collect_attachment_digests, insert_attachment_contents
-from clew.store.transactions import files
+from clew.store.transactions import attachments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,5 +22,5 @@ async def load_messages(
     found = [messages.load_message(each) for each in stored]
     if not (digests := collect_attachment_digests(found)):
         return found
-    contents = await store.read(files.read_contents, digests)
+    contents = await store.read(attachments.read_contents, digests)
     return [insert_attachment_contents(message, contents, pictures=pictures) for message in found]

@@ -27,7 +27,7 @@ from clew.store.transactions import (
     rewinds,
     sessions,
 )
-from clew.store.transactions.hearing import DELETED_COMMAND, EDIT_COMMAND
+from clew.store.transactions.channel_inbox import DELETED_COMMAND, EDIT_COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

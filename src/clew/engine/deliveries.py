@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.delivery import DeliveryState
 from clew.core.route import RouteKey
-from clew.store.transactions import backlog, deliveries, holds, previews
+from clew.store.transactions import backlog, deliveries, platform_pauses, previews
 from clew.store.transactions.deliveries import ClaimedDelivery
 from clew.store.transactions.previews import AnswerPreview
 
@@ -179,12 +179,12 @@ class DeliveryQueue(DeadLetters):
 
         An empty ``chat`` means every chat of the account.
         """
-        await self._store.write(holds.pause_until, account, chat, until=until)
+        await self._store.write(platform_pauses.pause_until, account, chat, until=until)
 
     async def list_pauses(self, account: ChannelAccount, *, after: int) -> Mapping[str, int]:
         """Return the chats that are paused beyond ``after`` (ms), each with its end."""
-        await self._store.write(holds.delete_expired_pauses, account, before=after)
-        return await self._store.read(holds.list_pauses, account, after=after)
+        await self._store.write(platform_pauses.delete_expired_pauses, account, before=after)
+        return await self._store.read(platform_pauses.list_pauses, account, after=after)
 
     async def begin_preview(self, route: RouteKey, turn: TurnId, key: str) -> bool:
         """Record a preview message before it is sent; return whether it may be sent."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
-    from clew.store.transactions.hearing import ChannelActor
+    from clew.store.transactions.channel_inbox import ChannelActor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

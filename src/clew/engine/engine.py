@@ -46,7 +46,7 @@ from clew.store.transactions import (
     expiry,
     inbox,
     resets,
-    stops,
+    turn_queries,
 )
 
 if TYPE_CHECKING:
@@ -251,13 +251,13 @@ class Engine(ConversationQueries):
         self, conversation: ConversationId, stop: StopRequest = StopRequest.STOP
     ) -> bool:
         """Ask the running turn to stop; return ``False`` if none is running."""
-        turn = await self._store.read(stops.find_unfinished_turn, conversation)
+        turn = await self._store.read(turn_queries.find_unfinished_turn, conversation)
         if turn is None:
             return False
-        return await self._store.write(stops.request_stop, turn.id, stop)
+        return await self._store.write(turn_queries.request_stop, turn.id, stop)
 
     async def get_unfinished_turn(self, conversation: ConversationId) -> Turn | None:
-        return await self._store.read(stops.find_unfinished_turn, conversation)
+        return await self._store.read(turn_queries.find_unfinished_turn, conversation)
 
     async def start_new_conversation(
         self, route: Route, *, reason: str = reasons.RESET

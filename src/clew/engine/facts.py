@@ -11,7 +11,7 @@ import structlog
 from clew.agent.current import hook_session
 from clew.core.route import Route
 from clew.errors import StoreError
-from clew.store.transactions import marks
+from clew.store.transactions import hook_marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ class HookDispatcher:
             opened = {"session_id": said["next"], "platform": platform}
             self._queue.put_nowait((RESET_HOOK, opened, item.id))
         # The last one: without it, plugins that lack a mark receive all of it again after a crash.
-        self._queue.put_nowait((marks.ALL, {}, item.id))
+        self._queue.put_nowait((hook_marks.ALL, {}, item.id))
 
     def emit_session_stop(self, session: SessionId, platform: str) -> None:
         """Queue the finalisation of a session whose turn is released by a stopping process."""
@@ -60,7 +60,7 @@ class HookDispatcher:
 
     async def emit_missed_ends(self) -> None:
         """Queue the session ends that a dead process did not send."""
-        for item in await self._store.read(marks.list_unnotified_ends):
+        for item in await self._store.read(hook_marks.list_unnotified_ends):
             self.emit_session_end(item)
 
     async def run(self) -> None:
@@ -87,9 +87,11 @@ class HookDispatcher:
             await self.plugins.notify_plugins(hook, facts)
             return
         try:
-            known = await self._store.read(marks.list_notified_plugins, hook, subject)
-            if hook == marks.ALL:
-                await self._store.write(marks.add_mark, marks.ALL, marks.ALL, subject)
+            known = await self._store.read(hook_marks.list_notified_plugins, hook, subject)
+            if hook == hook_marks.ALL:
+                await self._store.write(
+                    hook_marks.add_mark, hook_marks.ALL, hook_marks.ALL, subject
+                )
                 return
             new = (plugin for plugin in self.plugins.plugin_names if plugin not in known)
             # Concurrently: a plugin that hangs does not delay the others.
@@ -101,7 +103,7 @@ class HookDispatcher:
         self, plugin: str, hook: str, facts: Mapping[str, object], subject: str
     ) -> None:
         await self.plugins.notify_plugins(hook, facts, plugin=plugin)
-        await self._store.write(marks.add_mark, plugin, hook, subject)
+        await self._store.write(hook_marks.add_mark, plugin, hook, subject)
 
 
 def get_platform(route: str | None) -> str:

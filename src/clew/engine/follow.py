@@ -17,7 +17,7 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.engine.hub import StoreChanged
-from clew.store.transactions import entries, standing, stops
+from clew.store.transactions import conversation_state, entries, turn_queries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -101,7 +101,7 @@ class _EventOrderer:
 
     async def read_history(self) -> AsyncIterator[ConversationEvent]:
         """Yield the entries that are stored already."""
-        self._closed = await self._store.read(stops.find_last_done_turn, self._conversation)
+        self._closed = await self._store.read(turn_queries.find_last_done_turn, self._conversation)
         more = True
         while more:
             look = await self._read_store()
@@ -239,8 +239,8 @@ def _read_snapshot(
     return _StoreSnapshot(
         entries=found,
         more=more,
-        closed=[] if more else stops.list_done_turns(t, conversation, after=closed),
-        state=standing.get_conversation_state(t, conversation)
+        closed=[] if more else turn_queries.list_done_turns(t, conversation, after=closed),
+        state=conversation_state.get_conversation_state(t, conversation)
         if with_standing and not more
         else None,
     )

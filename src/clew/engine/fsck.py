@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from clew.errors import StoreDamaged, StoreError
-from clew.store import upkeep
+from clew.store import maintenance
 from clew.store.checks import chain, context, pages
-from clew.store.checks.catalogue import CHECKS, count_rows
 from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation, repair_if_confirmed
-from clew.store.checks.walking import walk_in_subprocess
+from clew.store.checks.parallel_walk import walk_in_subprocess
+from clew.store.checks.registry import CHECKS, count_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -235,10 +235,10 @@ class StoreChecker:
         names = {check.name for check, _ in done}
         if "search-index" in names:
             self._report_progress("making the search index anew")
-            await upkeep.update_index(self._store)
+            await maintenance.update_index(self._store)
         for check, found in done:
             if check.name == "deleted-rows" and found.conversation is not None:
-                await upkeep.erase_conversation(self._store, found.conversation)
+                await maintenance.erase_conversation(self._store, found.conversation)
 
 
 def _make_key(check: Check, found: Violation) -> _FindingKey:

@@ -12,9 +12,9 @@ from clew.core.double_text import DoubleText
 from clew.core.inbox import AcceptResult, InboxKind, NewInput
 from clew.core.text import sanitize_text
 from clew.engine.checks import MAX_MESSAGE_LENGTH
-from clew.store.transactions import files, hearing, inbox, moving
-from clew.store.transactions.files import FetchedFile
-from clew.store.transactions.hearing import ButtonResult, ChangeOutcome, ChannelActor
+from clew.store.transactions import attachments, channel_inbox, chat_migration, inbox
+from clew.store.transactions.attachments import FetchedFile
+from clew.store.transactions.channel_inbox import ButtonResult, ChangeOutcome, ChannelActor
 
 __all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "ChannelInbox", "FetchedFile"]
 
@@ -69,7 +69,7 @@ class ChannelInbox:
             hold=FILE_TIMEOUT if heard.files else timedelta(),
         )
         accepted = await self._store.write(
-            hearing.receive_message,
+            channel_inbox.receive_message,
             item,
             who=who,
             route=route,
@@ -96,7 +96,7 @@ class ChannelInbox:
 
     async def attach_files(self, inbox_id: InboxId, fetched: Sequence[FetchedFile]) -> bool:
         """Attach a message's files; return ``False`` if it went on without them."""
-        return await self._store.write(files.attach_files, inbox_id, fetched)
+        return await self._store.write(attachments.attach_files, inbox_id, fetched)
 
     async def list_awaiting_files(self) -> Sequence[InboxItem]:
         """Return the messages that wait for files, including those of dead processes."""
@@ -107,7 +107,7 @@ class ChannelInbox:
     ) -> AcceptResult | AccessDecision:
         """Store that a chat command is about to run; return the access decision if it may not."""
         return await self._store.write(
-            hearing.begin_command,
+            channel_inbox.begin_command,
             self._build_input(
                 heard, who, route, kind=InboxKind.COMMAND, double_text=DoubleText.QUEUE
             ),
@@ -120,11 +120,11 @@ class ChannelInbox:
 
     async def end_command(self, command: InboxId, reply: str) -> None:
         """Store the reply of a command and have it delivered."""
-        await self._store.write(hearing.end_command, command, reply)
+        await self._store.write(channel_inbox.end_command, command, reply)
 
     async def list_interrupted_commands(self) -> Sequence[InboxItem]:
         """Return the chat commands that a dead process was running."""
-        return await self._store.read(hearing.list_interrupted_commands)
+        return await self._store.read(channel_inbox.list_interrupted_commands)
 
     async def receive_change(
         self,
@@ -144,13 +144,13 @@ class ChannelInbox:
         item = NewInput(
             id=self._ids.new_inbox_id(),
             kind=InboxKind.COMMAND,
-            text=hearing.DELETED_COMMAND if text is None else hearing.EDIT_COMMAND,
+            text=channel_inbox.DELETED_COMMAND if text is None else channel_inbox.EDIT_COMMAND,
             double_text=DoubleText.QUEUE,
             event=_make_event_key(account, event.event),
             payload=json.dumps({"original": original, "route": route.key, "text": text, **told}),
         )
         done = await self._store.write(
-            hearing.apply_message_change,
+            channel_inbox.apply_message_change,
             item,
             original=original,
             who=who,
@@ -158,7 +158,7 @@ class ChannelInbox:
             text=text,
             session_ids=self._services.session_ids,
         )
-        if done is hearing.ChangeOutcome.QUEUED:
+        if done is channel_inbox.ChangeOutcome.QUEUED:
             filed = await self._store.read(inbox.get_item, item.id)
             self._wake(filed.conversation_id)
         return done
@@ -166,7 +166,7 @@ class ChannelInbox:
     async def answer_button(self, pressed: ButtonPressed, *, who: ChannelActor) -> ButtonResult:
         """Answer an approval question by its button."""
         done = await self._store.write(
-            hearing.answer_button, pressed.data, who=who, route=pressed.route
+            channel_inbox.answer_button, pressed.data, who=who, route=pressed.route
         )
         if done.conversation is not None:
             self._wake(done.conversation)
@@ -177,7 +177,7 @@ class ChannelInbox:
     ) -> tuple[Sequence[NumberedApproval], int]:
         """Return the open questions that a person can answer in a chat, and a count of others."""
         return await self._store.read(
-            hearing.list_answerable_questions, conversation, who=who, route=route
+            channel_inbox.list_answerable_questions, conversation, who=who, route=route
         )
 
     async def migrate_chat(self, route: Route, chat: str) -> None:
@@ -186,7 +186,7 @@ class ChannelInbox:
 
     async def migrate_route(self, old: Route, new: Route) -> None:
         """Move the conversations of a chat that has another id."""
-        await self._store.write(moving.migrate_chat, old, new)
+        await self._store.write(chat_migration.migrate_chat, old, new)
 
     def _build_input(
         self,

@@ -18,7 +18,7 @@ from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
 from clew.engine.lasting import retry_shielded
-from clew.store.transactions import approvals, entries, files, journal
+from clew.store.transactions import approvals, attachments, entries, journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,7 +260,7 @@ def _read_call(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | No
 
 def _read_full_result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
     """Return the full result, stored beside its entry or in it."""
-    whole = files.find_tool_result(t, conversation, call_id)
+    whole = attachments.find_tool_result(t, conversation, call_id)
     if whole is not None:
         return whole.decode(errors="ignore")
     message = entries.find_tool_answer(t, conversation, call_id)

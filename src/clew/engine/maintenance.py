@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.store import upkeep
+from clew.store import maintenance
 from clew.store.transactions import (
     clients,
     deletion,
     expiry,
+    hook_marks,
     idempotency,
     locks,
     maintenance,
-    marks,
     owners,
     undelete,
 )
@@ -50,14 +50,14 @@ async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceRepor
     for forget in (
         idempotency.delete_expired_keys,
         deletion.delete_expired_event_keys,
-        marks.delete_old_marks,
+        hook_marks.delete_old_marks,
     ):
         while await store.write(forget):
             pass
     await store.write(clients.delete_dead_clients)
     await store.write(locks.delete_abandoned_locks)
     await store.write(owners.end_lost_owners)
-    await upkeep.release_free_space(store)
+    await maintenance.release_free_space(store)
     done = MaintenanceReport(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     if any((overdue, orphans, ghosts, deleted)):
         log.info("maintained", overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
@@ -70,7 +70,7 @@ async def _finish_deletions(store: Store) -> int:
     # The deletion may be undone in between.
     ended = [each for each in due if await store.write(undelete.end_grace_period, each)]
     for conversation in ended:
-        await upkeep.erase_conversation(store, conversation)
+        await maintenance.erase_conversation(store, conversation)
     if ended:
         await store.write(deletion.delete_orphan_blobs)
     return len(ended)

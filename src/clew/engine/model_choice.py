@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.errors import SettingsError
-from clew.store.transactions import settings, standing
+from clew.store.transactions import conversation_state, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,9 @@ class ModelOverrides:
         self._get_or_build_chain(name)
         before = await self.get_model_name(conversation)
         if name != before:
-            await self._store.write(standing.choose_model, conversation, name, before=before)
+            await self._store.write(
+                conversation_state.choose_model, conversation, name, before=before
+            )
 
     async def get_model_chain(self, conversation: ConversationId) -> ModelChain | None:
         """Return the chosen model with its fallbacks; ``None`` without a usable choice."""

@@ -19,9 +19,9 @@ from clew.core.text import sanitize_text
 from clew.engine.checks import validate_message
 from clew.engine.follow_input import stream_input
 from clew.errors import UsageError
-from clew.store.transactions import conversations, idempotency, inbox, orders, usage
-from clew.store.transactions.files import FetchedFile, add_file_details
-from clew.store.transactions.orders import IdempotencyKey, SubmitResult
+from clew.store.transactions import conversations, idempotency, inbox, submissions, usage
+from clew.store.transactions.attachments import FetchedFile, add_file_details
+from clew.store.transactions.submissions import IdempotencyKey, SubmitResult
 from clew.store.transactions.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class RequestService:
     ) -> SubmitResult:
         if isinstance(target, ClientHistory):
             return await self._store.write(
-                orders.submit_with_history,
+                submissions.submit_with_history,
                 item,
                 resent=_build_history_key(target, item.text),
                 key=key,
@@ -118,7 +118,7 @@ class RequestService:
                 session_ids=self._session_ids,
             )
         return await self._store.write(
-            orders.submit_input,
+            submissions.submit_input,
             item,
             target=target,
             key=key,
@@ -161,7 +161,7 @@ class RequestService:
 
         Returns ``False`` if it has ended, or if others joined its turn and wait for it too.
         """
-        return await self._store.write(orders.cancel_submission, inbox_id)
+        return await self._store.write(submissions.cancel_submission, inbox_id)
 
     async def get_started_turn(self, inbox_id: InboxId) -> TurnStarted | None:
         """Return the turn that answers an input, and its session; ``None`` before it started."""
@@ -182,10 +182,10 @@ def _read_started_turn(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
     return TurnStarted(turn=turn, session=session)
 
 
-def _build_history_key(history: ClientHistory, text: str) -> orders.HistoryKey:
+def _build_history_key(history: ClientHistory, text: str) -> submissions.HistoryKey:
     said = histories.drop_blank_messages(history.messages)
     before, answer = histories.split_last_answer(said)
-    return orders.HistoryKey(
+    return submissions.HistoryKey(
         before=histories.history_digest(history.caller, before),
         now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
         answer=answer,

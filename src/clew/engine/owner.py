@@ -19,9 +19,9 @@ from clew.engine.hub import STORE_CHANGED
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.maintenance import run_maintenance
 from clew.errors import StoreError
-from clew.store import upkeep
+from clew.store import maintenance
 from clew.store.contract import Topics
-from clew.store.transactions import approvals, locks, owners, work
+from clew.store.transactions import approvals, due_work, locks, owners
 from clew.store.transactions.deliveries import DELIVERY_TOPIC
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class EngineProcess:
             await self._scan_due_work()
             if await self._store.read(approvals.has_expired_approvals):
                 await self._store.write(approvals.expire_approvals)
-            await upkeep.update_index(self._store, slices=_INDEX_SLICES)
+            await maintenance.update_index(self._store, slices=_INDEX_SLICES)
 
     async def _maintain_periodically(self) -> None:
         """Run the maintenance once a minute, one process at a time."""
@@ -156,7 +156,7 @@ class EngineProcess:
 
     async def _scan_due_work(self) -> None:
         due = await self._store.read(
-            work.find_due_delays, me=self.id, duration=self._services.lease_duration
+            due_work.find_due_delays, me=self.id, duration=self._services.lease_duration
         )
         for conversation, millis in due.items():
             if self._is_ours(conversation):

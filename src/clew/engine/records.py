@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from clew.core import scope as scopes
 from clew.core.conversation import UNDELETE_FOR
 from clew.engine.checks import validate_title
-from clew.store import upkeep
+from clew.store import maintenance
 from clew.store.transactions import (
+    conversation_state,
     conversations,
     deletion,
     entries,
     listing,
-    standing,
     undelete,
     views,
 )
@@ -155,7 +155,7 @@ class ConversationQueries:
         :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
         await self._require_visible(conversation, conversation, viewer)
-        return await self._store.read(standing.get_conversation_state, conversation)
+        return await self._store.read(conversation_state.get_conversation_state, conversation)
 
     async def inspect_context(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
@@ -179,7 +179,7 @@ class ConversationQueries:
         limit: int = 20,
     ) -> SearchPage:
         """Return messages with the words of ``query`` that ``viewer`` may see, newest first."""
-        return await upkeep.run_search(
+        return await maintenance.run_search(
             self._store, query, viewer=viewer, cursor=cursor, limit=limit
         )
 
@@ -223,7 +223,7 @@ class ConversationQueries:
             return None if found is None else found.undo_until
         # It may have been restored in between.
         if await self._store.write(undelete.end_grace_period, conversation, at_once=True):
-            await upkeep.erase_conversation(self._store, conversation)
+            await maintenance.erase_conversation(self._store, conversation)
             await self._store.write(deletion.delete_orphan_blobs)
         return None
 

@@ -11,7 +11,7 @@ from clew.core.entry import EntryKind
 from clew.core.ids import TurnId
 from clew.engine.requests import find_request, resolve_model
 from clew.errors import NotFound
-from clew.store.transactions import requests, stops
+from clew.store.transactions import model_requests, turn_queries
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class ReplayService:
     async def _resolve_turn(self, conversation: ConversationId, name: str) -> TurnId:
         store = self._services.store
         if name.isascii() and name.isdigit() and 0 < int(name) < 2**31:
-            turn = await store.read(requests.find_turn_by_number, conversation, int(name))
+            turn = await store.read(model_requests.find_turn_by_number, conversation, int(name))
             if turn is None:
                 raise NotFound("turn", name)
             return turn
-        found = await store.read(stops.get_turn, TurnId(name))
+        found = await store.read(turn_queries.get_turn, TurnId(name))
         if found.conversation_id != conversation:
             raise NotFound("turn", name)
         return found.id

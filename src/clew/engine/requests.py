@@ -9,7 +9,7 @@ from clew.agent import messages
 from clew.agent.ports import LoopContext
 from clew.agent.rebuilding import rebuild_request_body
 from clew.errors import NotFound
-from clew.store.transactions import requests
+from clew.store.transactions import model_requests
 
 if TYPE_CHECKING:
     from clew.agent.choice import ModelChain
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId
     from clew.engine.turns import EngineServices
-    from clew.store.transactions.requests import TurnRequest
+    from clew.store.transactions.model_requests import TurnRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +63,7 @@ async def list_requests(means: EngineServices, turn: TurnId) -> list[TurnRequest
 
     :raises NotFound: if there is no such turn
     """
-    found = await means.store.read(requests.list_turn_requests, turn)
+    found = await means.store.read(model_requests.list_turn_requests, turn)
     return [asking for asking in found if not messages.is_unrequested(asking.entry.message)]
 
 
@@ -72,7 +72,7 @@ async def rebuild_request(
 ) -> RecordedRequest:
     """Rebuild one request of a turn, as ``find_request``."""
     entry = asking.entry
-    before = await means.store.read(requests.read_context_before, entry)
+    before = await means.store.read(model_requests.read_context_before, entry)
     asked = messages.parse_request_info(entry.message)
     name, stream = (None, False) if asked is None else (asked.model, asked.stream)
     context = LoopContext(

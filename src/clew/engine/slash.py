@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
-    from clew.store.transactions.hearing import ChannelActor
+    from clew.store.transactions.channel_inbox import ChannelActor
 
 __all__ = [
     "COMMANDS",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from clew.agent import current, messages
 from clew.core.turn import TurnOutcome
-from clew.store.transactions import stops
+from clew.store.transactions import turn_queries
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -43,7 +43,7 @@ class TurnHooks:
         self._model = model.model_name
         if not self._dispatcher.plugins.implements_hook(START_HOOK) or self._turn.steps:
             return
-        if await self._store.read(stops.is_first_turn, self._turn, session):
+        if await self._store.read(turn_queries.is_first_turn, self._turn, session):
             self._emit_hook(START_HOOK, {"session_id": session, "model": self._model})
 
     def enter_successor(self, session: SessionId) -> None:
@@ -105,7 +105,7 @@ class TurnHooks:
     async def record_answer(self, text: str) -> None:
         """Record the facts of an answer that is about to be stored."""
         if self._dispatcher.plugins.implements_hook(ANSWERED_HOOK):
-            said = await self._store.read(stops.read_user_texts, self._turn)
+            said = await self._store.read(turn_queries.read_user_texts, self._turn)
             self._answer = {"user_message": "\n".join(said), "assistant_response": text}
 
     def emit_end(self, session: SessionId | None, done: Turn) -> None:

@@ -40,7 +40,7 @@ from clew.engine.slots import DEFAULT_LIMIT
 from clew.engine.turn_facts import TurnHooks
 from clew.engine.turn_log import NOTICE_FORMAT, StoreTurnLog
 from clew.errors import ClewError, LeaseExpired, LeaseLost, StoreUnavailable, TurnRolledBack
-from clew.store.transactions import entries, inbox, leases, rewinds, stops, turns
+from clew.store.transactions import entries, inbox, leases, rewinds, turn_queries, turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,7 +209,7 @@ class TurnRunner:
         while True:
             # Cleared before the read: a later request sets the event again.
             self._woken.clear()
-            turn = await self._store.read(stops.get_turn, self._turn.id)
+            turn = await self._store.read(turn_queries.get_turn, self._turn.id)
             if turn.stop is not None:
                 return turn.stop
             await self._woken.wait()

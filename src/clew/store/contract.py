@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
 
-    from clew.store.index import SearchIndex
+    from clew.store.search_index import SearchIndex
 
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]

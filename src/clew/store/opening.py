@@ -13,14 +13,14 @@ from clew.store.migrate import (
     read_applied_migrations,
 )
 from clew.store.sqlite import open_sqlite
-from clew.store.sqlite.direct import open_shared
-from clew.store.sqlite.incoming import SqliteStagedStore
+from clew.store.sqlite.staged_store import SqliteStagedStore
+from clew.store.sqlite.sync_store import open_shared
 
 if TYPE_CHECKING:
     from clew.clock import Clock
     from clew.store.contract import Store
-    from clew.store.direct import SyncStore
-    from clew.store.incoming import StagedStore
+    from clew.store.staged_store import StagedStore
+    from clew.store.sync_store import SyncStore
 
 
 async def open_store(
@@ -78,7 +78,7 @@ def _connect_sync_store(url: str, *, home: Path) -> SyncStore:
         if not path.exists():
             raise UsageError(f"there is no store at {path} yet")
         return open_shared(path.resolve(), run_dir=home / "run")
-    from clew.store.postgres.direct import PostgresSyncStore  # noqa: PLC0415  (an optional driver)
+    from clew.store.postgres.sync_store import PostgresSyncStore  # noqa: PLC0415  (an optional driver)
 
     return PostgresSyncStore(url)
 
@@ -94,7 +94,7 @@ def open_staged_store(url: str, *, home: Path) -> StagedStore:
         path = sqlite_path(url, home=home)
         assert path is not None
         return SqliteStagedStore(path.resolve(), run_dir=home / "run")
-    from clew.store.postgres.incoming import PostgresStagedStore  # noqa: PLC0415  (optional)
+    from clew.store.postgres.staged_store import PostgresStagedStore  # noqa: PLC0415  (optional)
 
     return PostgresStagedStore(url)
 

@@ -19,7 +19,7 @@ from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL
 from clew.core.search import ParsedQuery, parse_query, tokenize_text
 from clew.errors import SearchNotReady, UsageError
-from clew.store.index import MAX_ENTRY_NUMBER, scope_token
+from clew.store.search_index import MAX_ENTRY_NUMBER, scope_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

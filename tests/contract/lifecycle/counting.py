@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from clew.store.contract import Row, Tx, Value
-    from clew.store.index import SearchIndex
+    from clew.store.search_index import SearchIndex
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -13,7 +13,7 @@ from clew.core.entry import NewEntry, Role
 from clew.core.ids import ConversationId, EntryId, InboxId, OwnerId, SessionId
 from clew.core.route import Route, local_route
 from clew.errors import LeaseLost, NotFound, OperationRefused, UsageError
-from clew.store.transactions import context, entries, inbox, stops
+from clew.store.transactions import context, entries, inbox, turn_queries
 from tests.contract import invariants
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _look(t: Tx, conversations: list[ConversationId]) -> tuple[list[Seen], list[
 
 
 def _look_at(t: Tx, conversation: ConversationId) -> Seen:
-    turn = stops.find_unfinished_turn(t, conversation)
+    turn = turn_queries.find_unfinished_turn(t, conversation)
     return Seen(
         conversation=conversation,
         context=context.read_head_context(t, conversation),

@@ -22,10 +22,10 @@ from clew.store.transactions import (
     journal,
     leases,
     rewinds,
-    stops,
+    turn_queries,
     turns,
 )
-from clew.store.transactions import work as work_of
+from clew.store.transactions import due_work as work_of
 from tests.contract.simulation import sessions
 from tests.contract.simulation.inputs import due
 from tests.contract.simulation.model import Doing, Run, Thread
@@ -375,7 +375,7 @@ def wait(sim: Sim, run: Run) -> None:
 def request_stop(sim: Sim, thread: Thread, stop: StopRequest) -> None:
     if thread.turn is None:
         return
-    asked = sim.desk.do(stops.request_stop, thread.turn.id, stop)
+    asked = sim.desk.do(turn_queries.request_stop, thread.turn.id, stop)
     assert asked is (thread.turn.stop is None)
     thread.turn.stop = thread.turn.stop or stop
     sim.touched.add(thread.id)
@@ -419,7 +419,7 @@ def _roll_back(sim: Sim, run: Run, turn: TurnId) -> None:
     """The turn ends as cancelled, and the context is what it was before it."""
     thread = run.thread
     drafts = _last_words(sim, thread.turn, TurnOutcome.CANCELLED)
-    before = sim.desk.do(stops.get_turn, turn)
+    before = sim.desk.do(turn_queries.get_turn, turn)
     done = sim.under(
         run, itself, rewinds.roll_back_turn, run.session, before, drafts=drafts,
         session_ids=sim.session_ids,
@@ -448,7 +448,7 @@ def _finish_what_is_done(sim: Sim, run: Run, turn: TurnId) -> None:
     if run.thread.id not in sim.threads:
         return
     before = sim.desk.snapshot()
-    known = sim.desk.do(stops.get_turn, turn)
+    known = sim.desk.do(turn_queries.get_turn, turn)
     again = sim.desk.do(
         turns.finish_turn, run.lease, run.session, turn, TurnOutcome.FAILED, error="x"
     )

@@ -11,7 +11,7 @@ from clew.cli.doctoring.findings import fail, format_size, ok, warn
 from clew.cli.reading import format_time
 from clew.clock import SystemClock
 from clew.errors import ClewError, StoreDamaged, StoreError
-from clew.store import health, space
+from clew.store import health, vacuum
 from clew.store.migrate import find_pending_migrations
 from clew.store.opening import open_store, sqlite_path
 from clew.store.sqlite.filesystems import detect_filesystem
@@ -143,7 +143,7 @@ def check_file_size(file: Path) -> DoctorFinding:
 
 async def check_disk_usage(store: Store) -> DoctorFinding:
     """Report the disk space used by each kind of data."""
-    found = await store.read(space.measure_disk_usage)
+    found = await store.read(vacuum.measure_disk_usage)
     rest = found.total - found.index - found.blobs - (found.free or 0)
     parts = [
         f"conversations {format_size(max(rest, 0))}",

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreDamaged
 from clew.store.checks import pages
-from clew.store.checks.catalogue import CHECKS
+from clew.store.checks.registry import CHECKS
 from clew.store.migrate import find_pending_migrations
 from clew.store.sqlite.integrity import find_dangling_references
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
     from clew.store.copying.copy import ProgressCallback
-    from clew.store.direct import SyncStore
+    from clew.store.sync_store import SyncStore
 
 #: Problems that are reported.
 _MAX_REPORTED = 3

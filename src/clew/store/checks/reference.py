@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.store.checks.catalogue import CHECKS
 from clew.store.checks.pages import PAGES
+from clew.store.checks.registry import CHECKS
 
 if TYPE_CHECKING:
     from clew.store.checks.check import Check

@@ -13,8 +13,8 @@ from clew.store.postgres.errors import Disposition, classify_error
 from clew.store.postgres.tx import BEGIN_WRITE, TransactionFailed
 
 if TYPE_CHECKING:
-    from clew.store.postgres.address import Connection, Dsn
-    from clew.store.postgres.link import WorkerConnection
+    from clew.store.postgres.dsn import Connection, Dsn
+    from clew.store.postgres.worker_connection import WorkerConnection
 
 _MIN_VERSION = 130000
 _ENCODING = b"SELECT current_setting('server_encoding')"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.store.postgres.limits import Limits
-    from clew.store.postgres.link import WorkerConnection
+    from clew.store.postgres.worker_connection import WorkerConnection
 
 T = TypeVar("T")
 log = structlog.get_logger()

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, LiteralString
 
 from clew.errors import SearchNotReady, StoreDamaged
-from clew.store.index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
+from clew.store.search_index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from clew.errors import StoreUnavailable
 from clew.store.contract import Store
-from clew.store.postgres import attempts, opening
-from clew.store.postgres.address import Dsn
-from clew.store.postgres.attempts import RetryState
+from clew.store.postgres import opening, retry
+from clew.store.postgres.changes import PostgresChangeFeed
+from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.limits import Limits
-from clew.store.postgres.link import WorkerConnection
-from clew.store.postgres.news import PostgresChangeFeed
+from clew.store.postgres.liveness import PostgresLiveness
 from clew.store.postgres.pool import WorkerPool
-from clew.store.postgres.presence import PostgresLiveness
+from clew.store.postgres.retry import RetryState
 from clew.store.postgres.tx import FORCE_DURABLE, TransactionFailed
+from clew.store.postgres.worker_connection import WorkerConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -78,7 +78,7 @@ class PostgresStore(Store):
     ) -> T:
         def run_job(link: WorkerConnection, since: float) -> T:
             tries = RetryState(self._limits, since)
-            return attempts.run_read(link, lambda tx: job(tx, *args, **kwargs), self._clock, tries)
+            return retry.run_read(link, lambda tx: job(tx, *args, **kwargs), self._clock, tries)
 
         return await self._readers.run(run_job)
 
@@ -127,7 +127,7 @@ class PostgresStore(Store):
         def run_job(link: WorkerConnection, since: float) -> T:
             tries = RetryState(limits, since)
             try:
-                result, topics = attempts.run_write(link, job, self._clock, tries)
+                result, topics = retry.run_write(link, job, self._clock, tries)
             except BaseException:
                 if tries.uncertain:
                     # It may be committed, and notifications from our own backends are dropped.

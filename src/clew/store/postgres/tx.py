@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from clew.clock import Clock
     from clew.store.contract import Row, Value
-    from clew.store.postgres.address import Cursor
-    from clew.store.postgres.link import WorkerConnection
+    from clew.store.postgres.dsn import Cursor
+    from clew.store.postgres.worker_connection import WorkerConnection
 
 CHANNEL = "clew"
 #: The payload that means "anything may have changed".

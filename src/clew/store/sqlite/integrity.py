@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreDamaged, StoreUnavailable
-from clew.store.sqlite.handle import SqliteTx
+from clew.store.sqlite.tx import SqliteTx
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx

@@ -13,7 +13,7 @@ import apsw
 
 from clew.errors import StoreUnusable
 from clew.store.sqlite.driver import fetch_rows
-from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.errors import translate_error
 from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import SearchNotReady, StoreError, StoreFull, StoreUnavailable
-from clew.store.index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
+from clew.store.search_index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,12 +12,12 @@ from clew.clock import SystemClock
 from clew.errors import StoreDamaged, StoreFull, StoreUnavailable, StoreUnusable
 from clew.store.contract import Store, Tx
 from clew.store.sqlite.changes import SqliteChangeFeed
-from clew.store.sqlite.handle import JobContext
+from clew.store.sqlite.file_identity import reject_missing_files
 from clew.store.sqlite.jobs import Job
-from clew.store.sqlite.names import reject_missing_files
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import open_writer, prepare_file
-from clew.store.sqlite.owners import SqliteLiveness
-from clew.store.sqlite.readers import ReaderPool
+from clew.store.sqlite.reader_pool import ReaderPool
+from clew.store.sqlite.tx import JobContext
 from clew.store.sqlite.writer import Writer
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.errors import StoreUnavailable
-from clew.store.sqlite.batch import GroupCommitter
+from clew.store.sqlite.file_identity import FileIdentities
+from clew.store.sqlite.group_commit import GroupCommitter
 from clew.store.sqlite.jobs import Job, deliver_outcomes, fail_unfinished
-from clew.store.sqlite.names import FileIdentities
 from clew.store.sqlite.opening import open_writer
-from clew.store.sqlite.tending import WriterMaintenance
+from clew.store.sqlite.writer_maintenance import WriterMaintenance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clew.store.sqlite.changes import SqliteChangeFeed
-    from clew.store.sqlite.handle import JobContext
+    from clew.store.sqlite.tx import JobContext
 
 #: Maximum number of jobs in one commit.
 MAX_BATCH_JOBS = 256

@@ -10,7 +10,7 @@ from clew.core import session as reasons
 from clew.core.session import Head
 from clew.core.session_base import InlineMessage, extend_base
 from clew.errors import UsageError
-from clew.store.transactions import files, leases
+from clew.store.transactions import attachments, leases
 from clew.store.transactions.context import build_base_at, expand_base, read_head_context
 from clew.store.transactions.conversations import get_conversation, open_conversation
 from clew.store.transactions.rewinds import find_boundary, raise_if_unknown_entry
@@ -66,7 +66,7 @@ def branch_conversation(
         origin=source,
         origin_seq=seq,
     )
-    files.copy_attachments(t, source, new_conversation, [item.message for item in messages])
+    attachments.copy_attachments(t, source, new_conversation, [item.message for item in messages])
     return opened
 
 

@@ -9,7 +9,7 @@ from clew.core.compaction import CompactionState
 from clew.errors import LeaseHeld, TurnStopping
 from clew.store.transactions import leases
 from clew.store.transactions.sessions import find_session_by_operation, rotate_session
-from clew.store.transactions.stops import find_unfinished_turn
+from clew.store.transactions.turn_queries import find_unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory

@@ -10,8 +10,8 @@ from clew.core.ids import TurnId
 from clew.core.route import RouteKey
 from clew.errors import ConstraintViolated
 from clew.store import search
+from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.deliveries import close_previews
-from clew.store.transactions.elsewhere import notify_chats
 from clew.store.transactions.entries import get_entry_hash
 from clew.store.transactions.inbox import DEDUPE_DAYS
 from clew.store.transactions.undelete import store_undo_data

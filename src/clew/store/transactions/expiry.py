@@ -11,8 +11,8 @@ from clew.core.expiry_notice import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
 from clew.core.reset_policy import ResetPolicy, expiry_cutoff, expiry_reason
 from clew.core.route import Route
+from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import list_routes, resolve_route
-from clew.store.transactions.elsewhere import notify_chats
 from clew.store.transactions.inbox import accept_input, is_known_input
 from clew.store.transactions.resets import queue_end, start_new_conversation
 from clew.store.transactions.sessions import get_head

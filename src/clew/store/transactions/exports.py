@@ -12,7 +12,7 @@ from clew.core.ids import ConversationId
 from clew.errors import NotFound
 from clew.store.transactions.conversations import list_routes
 from clew.store.transactions.entries import get_entry_hash
-from clew.store.transactions.marks import ALL
+from clew.store.transactions.hook_marks import ALL
 from clew.store.transactions.resets import END_COMMAND
 from clew.store.transactions.sessions import get_base, list_sessions
 

@@ -24,7 +24,7 @@ from clew.store.transactions.conversations import (
     rename_conversation,
 )
 from clew.store.transactions.exports import EXPORTED_ROUTES, find_tombstone
-from clew.store.transactions.marks import ALL, add_mark
+from clew.store.transactions.hook_marks import ALL, add_mark
 from clew.store.transactions.sessions import list_sessions, move_head
 from clew.store.transactions.settings import get_setting, put_setting
 from clew.store.transactions.titles import set_pending_title

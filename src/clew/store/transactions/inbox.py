@@ -16,7 +16,7 @@ from clew.core.turn import StopRequest
 from clew.errors import NotFound
 from clew.store.transactions import rows
 from clew.store.transactions.conversations import open_route
-from clew.store.transactions.stops import find_unfinished_turn, request_stop
+from clew.store.transactions.turn_queries import find_unfinished_turn, request_stop
 
 if TYPE_CHECKING:
     from clew.core.ids import SessionIdFactory, TurnId

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFound
-from clew.store.transactions import files, rows
+from clew.store.transactions import attachments, rows
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def record_result(
         t.now,
     )
     if stored and whole is not None:
-        files.store_tool_result(
+        attachments.store_tool_result(
             t, lease.conversation_id, whole.call_id, tool=whole.tool, content=whole.content
         )
     t.notify(lease.conversation_id)

@@ -22,7 +22,7 @@ from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.turn import StopRequest
 from clew.store.transactions.approvals import deny_open_approvals
-from clew.store.transactions.stops import list_unfinished_turns, request_stop
+from clew.store.transactions.turn_queries import list_unfinished_turns, request_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,12 +12,12 @@ from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
 from clew.core.turn import StopRequest
+from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.clients import detach_client, is_in_use
 from clew.store.transactions.conversations import list_routes, move_route, open_conversation
-from clew.store.transactions.elsewhere import notify_chats
 from clew.store.transactions.inbox import mark_executed
 from clew.store.transactions.sessions import end_head, get_head
-from clew.store.transactions.stops import find_unfinished_turn, request_stop
+from clew.store.transactions.turn_queries import find_unfinished_turn, request_stop
 
 if TYPE_CHECKING:
     from clew.core.ids import ClientId, ConversationId, InboxId, SessionId, SessionIdFactory

@@ -14,7 +14,7 @@ from clew.store.transactions import leases
 from clew.store.transactions.context import build_base_at
 from clew.store.transactions.deliveries import close_previews
 from clew.store.transactions.sessions import get_head, rotate_session
-from clew.store.transactions.stops import get_turn
+from clew.store.transactions.turn_queries import get_turn
 from clew.store.transactions.turns import finish_turn
 
 if TYPE_CHECKING:

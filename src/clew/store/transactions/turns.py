@@ -30,7 +30,7 @@ from clew.store.transactions.settings import (
     get_setting,
     take_setting,
 )
-from clew.store.transactions.stops import find_last_done_turn, find_unfinished_turn, get_turn
+from clew.store.transactions.turn_queries import find_last_done_turn, find_unfinished_turn, get_turn
 from clew.store.transactions.usage import UsageRecord, record_usage
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from clew.core.expiry_notice import RESTORED
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope, can_see
 from clew.errors import NotFound
+from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
-from clew.store.transactions.elsewhere import notify_chats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 import structlog
 
-from clew.store.postgres.link import shut_down_socket
+from clew.store.postgres.worker_connection import shut_down_socket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.store.postgres.address import Connection, Dsn
+    from clew.store.postgres.dsn import Connection, Dsn
 
 T = TypeVar("T")
 log = structlog.get_logger()

@@ -9,12 +9,11 @@ import apsw
 
 from clew.clock import SystemClock
 from clew.errors import StoreDamaged, StoreError, StoreUnusable
-from clew.store.direct import SyncStore
 from clew.store.sqlite.driver import fetch_rows, new_cursor
-from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.errors import translate_error
+from clew.store.sqlite.file_identity import reject_missing_files
 from clew.store.sqlite.filesystems import detect_filesystem
-from clew.store.sqlite.handle import JobContext, SqliteTx
-from clew.store.sqlite.names import reject_missing_files
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import (
     connect,
     create_file,
@@ -24,7 +23,8 @@ from clew.store.sqlite.opening import (
     set_application_id,
     sqlite_version,
 )
-from clew.store.sqlite.owners import SqliteLiveness
+from clew.store.sqlite.tx import JobContext, SqliteTx
+from clew.store.sync_store import SyncStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

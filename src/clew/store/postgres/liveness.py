@@ -9,11 +9,11 @@ import time
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreUnavailable
-from clew.store.postgres.line import PersistentConnection, call_with_timeout
+from clew.store.postgres.persistent_connection import PersistentConnection, call_with_timeout
 from clew.store.postgres.tx import advisory_lock_key
 
 if TYPE_CHECKING:
-    from clew.store.postgres.address import Connection, Dsn
+    from clew.store.postgres.dsn import Connection, Dsn
     from clew.store.postgres.limits import Limits
 
 _TAKE_LOCK = b"SELECT pg_try_advisory_lock($1)"

@@ -8,13 +8,13 @@ from clew.store.checks import (
     blobs,
     chain,
     context,
-    gone,
-    index,
+    deletions,
+    deliveries,
     inputs,
     log,
-    rest,
+    misc,
     schema,
-    sending,
+    search_index,
     sessions,
     turns,
 )
@@ -32,11 +32,11 @@ CHECKS: tuple[Check, ...] = (
     *context.CHECKS,
     *turns.CHECKS,
     *inputs.CHECKS,
-    *sending.CHECKS,
-    *gone.CHECKS,
-    *rest.CHECKS,
+    *deliveries.CHECKS,
+    *deletions.CHECKS,
+    *misc.CHECKS,
     *blobs.CHECKS,
-    *index.CHECKS,
+    *search_index.CHECKS,
     *schema.CHECKS,
 )
 CHECKS_BY_NAME = {check.name: check for check in CHECKS}
@@ -78,7 +78,7 @@ def _run_combined(t: Tx, statements: list[LiteralString]) -> list[tuple[Check, V
 def find_all(t: Tx) -> list[tuple[Check, Violation]]:
     """Run every check in one transaction."""
     rest = [check for check in CHECKS if check.sql is None and check not in context.CHECKS]
-    return find_fast(t) + _run_combined(t, _SCHEMA_ENFORCED) + _run_each(t, rest)
+    return find_fast(t) + _run_combined(t, _SCHEMA_ENFORCED) + _run_each(t, misc)
 
 
 def _run_each(t: Tx, checks: Sequence[Check]) -> list[tuple[Check, Violation]]:

@@ -14,7 +14,7 @@ from clew.store.transactions import (
     rewinds,
     sessions,
     settings,
-    stops,
+    turn_queries,
 )
 from clew.store.transactions.settings import MODEL_SETTING, PREVIOUS_MODEL_SETTING
 
@@ -45,7 +45,7 @@ def get_conversation_state(t: Tx, conversation: ConversationId) -> ConversationS
 
 
 def _active_turn(t: Tx, conversation: ConversationId) -> ActiveTurn | None:
-    turn = stops.find_unfinished_turn(t, conversation)
+    turn = turn_queries.find_unfinished_turn(t, conversation)
     if turn is None:
         return None
     return ActiveTurn(

@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrDumper
 
 from clew.errors import StoreUnusable
-from clew.store.postgres.piped import PipelinedConnection
+from clew.store.postgres.pipeline import PipelinedConnection
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer

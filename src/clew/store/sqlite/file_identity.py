@@ -16,7 +16,7 @@ from clew.errors import StoreUnavailable, StoreUnusable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.store.sqlite.owners import SqliteLiveness
+    from clew.store.sqlite.liveness import SqliteLiveness
 
 #: Seconds in which the log files may disappear one by one: the last process to close removes them.
 _REMOVAL_SECONDS: Final = 1.0

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, LiteralString, cast
 import psycopg
 
 from clew.errors import StoreInUse, StoreUnavailable, StoreUnusable
-from clew.store.incoming import StagedStore
 from clew.store.migrate import read_applied_migrations
-from clew.store.postgres.address import Dsn
-from clew.store.postgres.direct import PostgresSyncStore
+from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.errors import translate_error
+from clew.store.postgres.sync_store import PostgresSyncStore
 from clew.store.postgres.tx import advisory_lock_key
-from clew.store.transactions.holders import check_replaceable
+from clew.store.staged_store import StagedStore
+from clew.store.transactions.open_processes import check_replaceable
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx

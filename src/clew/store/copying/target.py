@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, LiteralString, cast
 
-from clew.store.copying.slices import insert_rows
+from clew.store.copying.batches import insert_rows
 from clew.store.copying.tables import Table, list_tables, set_sequences, sql_name
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 
 from clew.errors import StoreUnavailable
-from clew.store.direct import SyncStore
-from clew.store.postgres import attempts, opening
-from clew.store.postgres.address import Dsn
-from clew.store.postgres.attempts import RetryState
+from clew.store.postgres import opening, retry
+from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.errors import translate_error
 from clew.store.postgres.limits import Limits
-from clew.store.postgres.link import WorkerConnection
+from clew.store.postgres.retry import RetryState
 from clew.store.postgres.tx import TransactionFailed
+from clew.store.postgres.worker_connection import WorkerConnection
+from clew.store.sync_store import SyncStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -55,13 +55,13 @@ class PostgresSyncStore(SyncStore):
 
     def read(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._interruptible_job(self._reader) as tries:
-            return attempts.run_read(
+            return retry.run_read(
                 self._reader, lambda t: job(self._set_search_path(t), *args, **kwargs), None, tries
             )
 
     def write(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._interruptible_job(self._writer) as tries:
-            result, _ = attempts.run_write(
+            result, _ = retry.run_write(
                 self._writer, lambda t: job(self._set_search_path(t), *args, **kwargs), None, tries
             )
         return result

@@ -10,10 +10,10 @@ import apsw
 
 from clew.errors import StoreUnavailable
 from clew.store.sqlite.driver import new_cursor
-from clew.store.sqlite.failures import translate_error
-from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.errors import translate_error
 from clew.store.sqlite.jobs import Job, fail_unfinished
 from clew.store.sqlite.opening import connect
+from clew.store.sqlite.tx import JobContext, SqliteTx
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from clew.core.session_base import extend_base
 from clew.store.transactions import rows
 from clew.store.transactions.context import Context, expand_base
 from clew.store.transactions.sessions import get_base, get_session
-from clew.store.transactions.stops import get_turn
+from clew.store.transactions.turn_queries import get_turn
 
 if TYPE_CHECKING:
     from clew.core.entry import Entry

@@ -12,10 +12,10 @@ from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.scope import LOCAL
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import NotFound
+from clew.store.transactions.attachments import store_files
 from clew.store.transactions.conversations import open_conversation, resolve_conversation
 from clew.store.transactions.entries import read_assistant_texts
 from clew.store.transactions.expiry import accept_or_reset
-from clew.store.transactions.files import store_files
 from clew.store.transactions.idempotency import bind_key, claim_key
 from clew.store.transactions.inbox import (
     accept_input,
@@ -25,7 +25,11 @@ from clew.store.transactions.inbox import (
     list_open_items,
 )
 from clew.store.transactions.sessions import get_head
-from clew.store.transactions.stops import find_last_done_turn, find_unfinished_turn, request_stop
+from clew.store.transactions.turn_queries import (
+    find_last_done_turn,
+    find_unfinished_turn,
+    request_stop,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from clew.core.session_base import Base
     from clew.core.turn import Turn
     from clew.store.contract import Tx
-    from clew.store.transactions.files import FetchedFile
+    from clew.store.transactions.attachments import FetchedFile
     from clew.store.transactions.idempotency import IdempotencyRecord
 
 #: Upper bound of the conversations with the same history that are checked.

@@ -8,14 +8,14 @@ import weakref
 from typing import TYPE_CHECKING, Self
 
 from clew.store.contract import Topics
-from clew.store.postgres.line import PersistentConnection
+from clew.store.postgres.persistent_connection import PersistentConnection
 from clew.store.postgres.tx import CHANNEL, EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from clew.store.postgres.address import Connection, Dsn
+    from clew.store.postgres.dsn import Connection, Dsn
     from clew.store.postgres.limits import Limits
 
 _LISTEN = f"LISTEN {CHANNEL}".encode()

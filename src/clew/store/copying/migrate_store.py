@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreNotEmpty, StoreUnusable, UsageError
-from clew.store.copying import filling
+from clew.store.copying import target
 from clew.store.copying.copy import CopySource, compare_tables, copy_rows
 from clew.store.copying.tables import lock_tables
 from clew.store.migrate import find_pending_migrations, migrate_schema, read_applied_migrations
 from clew.store.opening import open_staged_store, open_sync_store
-from clew.store.transactions.afresh import clear_runtime_state
-from clew.store.transactions.holders import raise_if_in_use
+from clew.store.transactions.open_processes import raise_if_in_use
+from clew.store.transactions.runtime_state import clear_runtime_state
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.store.contract import Tx
     from clew.store.copying.copy import CopyResult, ProgressCallback
-    from clew.store.direct import SyncStore
-    from clew.store.incoming import StagedStore
     from clew.store.migrate import Dialect
-    from clew.store.transactions.afresh import ResumableWork
+    from clew.store.staged_store import StagedStore
+    from clew.store.sync_store import SyncStore
+    from clew.store.transactions.runtime_state import ResumableWork
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +110,7 @@ def transfer_rows(
             f"({', '.join(differ)}); nothing was changed"
         )
     tell("checking references", 0, 0)
-    place.store.write(filling.finish_fill, place.store.dialect, copied.numbers)
+    place.store.write(target.finish_fill, place.store.dialect, copied.numbers)
     return copied, resumed
 
 
@@ -130,9 +130,9 @@ def _read_unfinished_source(t: Tx, dialect: Dialect) -> str | None:
     """Return the source of the target's unfinished copy; ``None`` if it is empty."""
     if read_applied_migrations(t, dialect) is None:
         return None
-    return filling.read_source(t) or ""
+    return target.read_source(t) or ""
 
 
 def _create_schema(t: Tx, dialect: Dialect, source: str) -> None:
     migrate_schema(t, dialect)
-    filling.begin_fill(t, dialect, source)
+    target.begin_fill(t, dialect, source)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from clew.store.direct import SyncStore
+    from clew.store.sync_store import SyncStore
 
 
 class StagedStore(abc.ABC):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from clew.store.sqlite.driver import Cursor, new_cursor
-from clew.store.sqlite.failures import translate_error
-from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.errors import translate_error
+from clew.store.sqlite.tx import JobContext, SqliteTx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,23 +13,23 @@ from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnusable, UsageError
 from clew.store.backup import files
 from clew.store.backup.verification import verify_store_file
 from clew.store.copying.copy import CopySource
-from clew.store.copying.moving import transfer_rows
+from clew.store.copying.migrate_store import transfer_rows
 from clew.store.copying.tables import count_table_rows
 from clew.store.migrate import find_pending_migrations, migrate_schema
 from clew.store.opening import open_staged_store, sqlite_path
-from clew.store.sqlite.direct import open_read_only
-from clew.store.sqlite.exclusive import translate_os_errors
-from clew.store.sqlite.incoming import SqliteStagedStore
-from clew.store.transactions.afresh import clear_runtime_state
+from clew.store.sqlite.file_lock import translate_os_errors
+from clew.store.sqlite.staged_store import SqliteStagedStore
+from clew.store.sqlite.sync_store import open_read_only
+from clew.store.transactions.runtime_state import clear_runtime_state
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from clew.store.contract import Tx
     from clew.store.copying.copy import ProgressCallback
-    from clew.store.direct import SyncStore
-    from clew.store.incoming import StagedStore
-    from clew.store.transactions.afresh import ResumableWork
+    from clew.store.staged_store import StagedStore
+    from clew.store.sync_store import SyncStore
+    from clew.store.transactions.runtime_state import ResumableWork
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from clew.errors import StoreDamaged, StoreError, UsageError
 from clew.store.backup import files
 from clew.store.backup.verification import verify_store_file
-from clew.store.copying import filling
+from clew.store.copying import target
 from clew.store.copying.copy import CopyResult, CopySource, copy_rows
 from clew.store.copying.tables import count_table_rows
 from clew.store.migrate import migrate_schema, read_applied_migrations
 from clew.store.opening import open_sync_store, sqlite_path
-from clew.store.sqlite.direct import open_exclusive, open_read_only
-from clew.store.sqlite.exclusive import translate_os_errors
-from clew.store.sqlite.pages import PageCopyResult, copy_pages
+from clew.store.sqlite.file_lock import translate_os_errors
+from clew.store.sqlite.page_copy import PageCopyResult, copy_pages
+from clew.store.sqlite.sync_store import open_exclusive, open_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Tx
     from clew.store.copying.copy import ProgressCallback
-    from clew.store.direct import SyncStore
+    from clew.store.sync_store import SyncStore
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,9 +137,9 @@ def _copy_by_rows(
     with open_exclusive(unfinished.path) as copy:
         copy.finalize_file(stamp=files.UNFINISHED)
         copy.write(migrate_schema, "sqlite", only=done)
-        copy.write(filling.begin_fill, "sqlite", source.name)
+        copy.write(target.begin_fill, "sqlite", source.name)
         copied = source.read(_copy_rows, source, copy, tell)
-        copy.write(filling.finish_fill, "sqlite", copied.numbers)
+        copy.write(target.finish_fill, "sqlite", copied.numbers)
         copy.finalize_file(stamp=copied.at // 1000)
     return _Snapshot(counts=copied.counts, at=copied.at // 1000)
 

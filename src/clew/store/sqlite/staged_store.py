@@ -11,28 +11,28 @@ import apsw
 
 from clew.clock import SystemClock
 from clew.errors import StoreDamaged, StoreInUse, StoreNotEmpty
-from clew.store.incoming import StagedStore
-from clew.store.sqlite.direct import SqliteSyncStore, open_exclusive, open_shared
 from clew.store.sqlite.driver import fetch_rows, new_cursor
-from clew.store.sqlite.exclusive import (
+from clew.store.sqlite.errors import translate_error
+from clew.store.sqlite.file_lock import (
     find_log_files,
     lock_file,
     sync_directory,
     translate_os_errors,
 )
-from clew.store.sqlite.failures import translate_error
 from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
-from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.liveness import SqliteLiveness
 from clew.store.sqlite.opening import connect, prepare_location, reject_foreign_database
-from clew.store.sqlite.owners import SqliteLiveness
-from clew.store.sqlite.pages import INCOMPLETE_HEADER, copy_pages
-from clew.store.transactions.holders import check_replaceable
+from clew.store.sqlite.page_copy import INCOMPLETE_HEADER, copy_pages
+from clew.store.sqlite.sync_store import SqliteSyncStore, open_exclusive, open_shared
+from clew.store.sqlite.tx import JobContext, SqliteTx
+from clew.store.staged_store import StagedStore
+from clew.store.transactions.open_processes import check_replaceable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-    from clew.store.direct import SyncStore
+    from clew.store.sync_store import SyncStore
 
 #: Milliseconds to wait for other processes to close the store.
 _LOCK_TIMEOUT_MS: Final = 2000

@@ -10,8 +10,8 @@ import apsw
 
 from clew.clock import Clock, to_millis
 from clew.errors import StoreError, StoreUnavailable
-from clew.store.sqlite.dialect import expand_macros
-from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.errors import translate_error
+from clew.store.sqlite.macros import expand_macros
 from clew.store.sqlite.search import SqliteSearchIndex
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Row, Value
     from clew.store.sqlite.driver import Cursor
-    from clew.store.sqlite.owners import SqliteLiveness
+    from clew.store.sqlite.liveness import SqliteLiveness
 
 #: Virtual machine steps between two checks for an interruption.
 _PROGRESS_STEPS = 10_000

@@ -18,7 +18,7 @@ from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import approvals, inbox, pairings
 from clew.store.transactions.deliveries import deliver_to_chat
 from clew.store.transactions.expiry import accept_or_reset
-from clew.store.transactions.stops import find_unfinished_turn
+from clew.store.transactions.turn_queries import find_unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.access import AccessPolicy, ChannelAccount

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.clock import Clock
     from clew.store.contract import Tx
     from clew.store.postgres.limits import Limits
-    from clew.store.postgres.link import WorkerConnection
+    from clew.store.postgres.worker_connection import WorkerConnection
 
     T = TypeVar("T")
 

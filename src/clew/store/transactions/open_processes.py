@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreInUse, StoreNotEmpty
 from clew.store.copying.tables import count_table_rows
-from clew.store.transactions.afresh import is_store_empty
 from clew.store.transactions.owners import list_living_owners
+from clew.store.transactions.runtime_state import is_store_empty
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from clew.errors import SearchNotReady
-from clew.store import search, space
+from clew.store import search, vacuum
 from clew.store.transactions.deletion import delete_slice
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ async def release_free_space(store: Store, *, slices: int = 50) -> int:
     """Release the free space in the file if there is much; return how many pages."""
     given = 0
     for _ in range(slices):
-        if not await store.read(space.has_reclaimable_space):
+        if not await store.read(vacuum.has_reclaimable_space):
             break
-        given += await store.write(space.release_space)
+        given += await store.write(vacuum.release_space)
     return given
 
 

@@ -15,7 +15,7 @@ from clew.store.sqlite.opening import JOURNAL_LIMIT, LOCK_TIMEOUT
 
 if TYPE_CHECKING:
     from clew.store.sqlite.changes import SqliteChangeFeed
-    from clew.store.sqlite.names import FileIdentities
+    from clew.store.sqlite.file_identity import FileIdentities
 
 #: Seconds between two polls for other processes' commits, while there are listeners.
 POLL_INTERVAL = 0.05

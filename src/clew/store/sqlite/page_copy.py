@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 import apsw
 
 from clew.store.sqlite.driver import fetch_rows
-from clew.store.sqlite.handle import SqliteTx
+from clew.store.sqlite.tx import SqliteTx
 
 if TYPE_CHECKING:
     from collections.abc import Callable

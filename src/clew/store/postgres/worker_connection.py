@@ -14,7 +14,7 @@ from psycopg.pq import ExecStatus, TransactionStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.store.postgres.address import Connection, Cursor, Dsn
+    from clew.store.postgres.dsn import Connection, Cursor, Dsn
 
 _BACKEND_EXISTS = b"SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = $1"
 _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
