@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.rpc import dispatch
-from clew.wire.describe import COMMON_ERRORS
 from clew.wire.errors import ErrorCode
 from clew.wire.methods import METHODS_BY_NAME
+from clew.wire.openrpc import COMMON_ERRORS
 
 if TYPE_CHECKING:
     from clew.wire.errors import RpcError

@@ -21,7 +21,7 @@ from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.providers import is_known_provider
 from clew.clock import SystemClock
 from clew.config import ensure_home
-from clew.config.describe import iter_secret_texts
+from clew.config.introspection import iter_secret_texts
 from clew.config.model_access import iter_named_models, resolve_access
 from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.ids import IdGenerator, new_session_id

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.tui.client import EventSubscription
     from clew.tui.transports import Connect
-    from clew.wire.notices import AnyNotice
+    from clew.wire.event_models import AnyNotice
     from tests.integration.api_server import Server
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from clew.api import schemas
 from clew.testing import FakeProvider, Text, count_user_texts
-from clew.wire import records
+from clew.wire import models
 from tests.integration.api_server import always, running, settings_for, until
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ async def test_a_conversation_is_shown_under_each_of_its_names(on_each: Server) 
     shown = [
         shaped(
             await on_each.http.get(f"/api/conversations/{quote(name, safe='')}"),
-            records.ConversationShape,
+            models.ConversationShape,
         )
         for name in names
     ]
@@ -118,7 +118,7 @@ async def test_lists_come_in_pages_the_last_used_first(on_each: Server) -> None:
         at = {"cursor": cursor} if cursor else {}
         page = shaped(
             await on_each.http.get("/api/conversations", params={"limit": "2", **at}),
-            records.ConversationList,
+            models.ConversationList,
         )
         seen += [each["routes"][0] for each in page["items"]]
         cursor = page["next"]
@@ -141,9 +141,7 @@ async def test_a_list_is_narrowed_by_a_part_of_the_title(on_each: Server) -> Non
 
 async def test_what_was_said_is_found(on_each: Server) -> None:
     await on_each.say("the needle in the haystack")
-    page = shaped(
-        await on_each.http.get("/api/search", params={"query": "needle"}), records.HitList
-    )
+    page = shaped(await on_each.http.get("/api/search", params={"query": "needle"}), models.HitList)
     assert {each["seq"] for each in page["items"]} == {1, 2}
     assert problem(await on_each.http.get("/api/search"), 400)["param"] == "query"
 
@@ -171,13 +169,13 @@ async def test_the_log_is_read_in_pages(on_each: Server) -> None:
     await on_each.say("one")
     await on_each.say("two")
     first = shaped(
-        await on_each.http.get("/api/conversations/talk/entries?limit=3"), records.EntryList
+        await on_each.http.get("/api/conversations/talk/entries?limit=3"), models.EntryList
     )
     rest = shaped(
         await on_each.http.get(
             "/api/conversations/talk/entries", params={"after": first["next"], "limit": "3"}
         ),
-        records.EntryList,
+        models.EntryList,
     )
     entries = first["items"] + rest["items"]
     assert [each["seq"] for each in entries] == [1, 2, 3, 4]
@@ -265,7 +263,7 @@ async def test_a_conversation_is_renamed(server: Server) -> None:
     await server.say("hello", "two")
     path = "/api/conversations/one/rename"
     named = shaped(
-        await server.http.post(path, json={"title": "  Plans\n"}), records.ConversationShape
+        await server.http.post(path, json={"title": "  Plans\n"}), models.ConversationShape
     )
     assert named["title"] == "Plans"
     taken = await server.http.post("/api/conversations/two/rename", json={"title": "Plans"})
@@ -280,7 +278,7 @@ async def test_a_conversation_is_renamed(server: Server) -> None:
 async def test_a_closed_conversation_is_opened_again_by_the_next_message(on_each: Server) -> None:
     await on_each.say("one")
     closed = shaped(
-        await on_each.http.post("/api/conversations/talk/close"), records.ConversationShape
+        await on_each.http.post("/api/conversations/talk/close"), models.ConversationShape
     )
     assert closed["sessions"][-1]["end_reason"] == "user_exit"
     again = await on_each.http.post("/api/conversations/talk/close")

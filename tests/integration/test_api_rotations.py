@@ -13,7 +13,7 @@ from clew.config.settings import CompactionSettings
 from clew.core.ids import SessionId
 from clew.store.transactions import locks
 from clew.testing import FakeProvider, Text, count_user_texts
-from clew.wire import records
+from clew.wire import models
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import always, running, settings_for, until
 from tests.integration.test_api_conversations import problem, shaped
@@ -72,7 +72,7 @@ async def server(tmp_path: Path, provider: FakeProvider, store_url: str) -> Asyn
 
 async def _post(server: Server, name: str, what: str, body: Any = None, status: int = 200) -> Any:
     answer = await server.http.post(f"/api/conversations/{name}/{what}", json=body)
-    shape = records.CompactedShape if what == "compact" else records.ConversationShape
+    shape = models.CompactedShape if what == "compact" else models.ConversationShape
     return problem(answer, status) if status >= 400 else shaped(answer, shape)
 
 

@@ -24,8 +24,9 @@ from clew.tui.client import ConnectionRefused, RpcClient
 from clew.tui.transports import websocket
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.event_models import DeltaNotice, SnapshotNotice
 from clew.wire.framing import MAX_FRAME_BYTES
-from clew.wire.notices import DeltaNotice, SnapshotNotice
+from clew.wire.models import SpanShape
 from clew.wire.params import (
     Attachment,
     BranchParams,
@@ -52,7 +53,6 @@ from clew.wire.params import (
     UndeleteParams,
     UndoParams,
 )
-from clew.wire.records import SpanShape
 from tests.integration.api_server import TOKEN, always, running, settings_for
 from tests.integration.rpc_clients import (
     client,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
 
-    from clew.wire.notices import AnyNotice
+    from clew.wire.event_models import AnyNotice
     from clew.wire.params import DoubleTextName
     from tests.integration.api_server import Server
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from clew.config import Secret, Settings, ensure_home, find_home, load_settings
-from clew.config.check import find_problems
-from clew.config.describe import effective_values, iter_secrets
+from clew.config.introspection import effective_values, iter_secrets
+from clew.config.validation import find_problems
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:

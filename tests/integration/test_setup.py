@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.cli import entry
-from clew.config.writing import edit_toml
+from clew.config.toml_edit import edit_toml
 from clew.errors import UsageError
 from clew.testing import Fail, FakeProvider, Html, Text
 from clew.testing.provider import reply_in_sequence

@@ -14,13 +14,13 @@ import httpx2
 from clew.tui.client import Resumed, RpcClient
 from clew.tui.transports import websocket
 from clew.wire import methods
-from clew.wire.notices import EntryNotice
+from clew.wire.event_models import EntryNotice
 from clew.wire.params import OpenParams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from clew.wire.notices import AnyNotice
+    from clew.wire.event_models import AnyNotice
 
 #: The conversation of all.
 NAME = "screens"

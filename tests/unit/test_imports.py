@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.imports import hide_modules, lazy_packages
+from clew.lazy_imports import hide_modules, lazy_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

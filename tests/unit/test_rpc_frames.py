@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clew.errors import NotFound, StoreUnavailable
 from clew.wire import framing, methods
-from clew.wire.caller import (
+from clew.wire.client_protocol import (
     ClientProtocol,
     EntryGapError,
     ErrorReceived,
@@ -19,8 +19,8 @@ from clew.wire.caller import (
     SubscriptionState,
 )
 from clew.wire.errors import ERROR_TEXTS, ErrorCode, RpcError
+from clew.wire.event_models import AnyNotice, EntryNotice, parse_notice
 from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest, RpcResponse
-from clew.wire.notices import AnyNotice, EntryNotice, parse_notice
 from clew.wire.params import Named, OpenParams
 
 JSON = st.recursive(

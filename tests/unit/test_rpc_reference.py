@@ -11,8 +11,8 @@ import pytest
 
 from clew.api.rpc.dispatch import HANDLERS
 from clew.distribution import VERSION
-from clew.wire.describe import build_openrpc, render_document, render_page
 from clew.wire.methods import METHODS
+from clew.wire.openrpc import build_openrpc, render_document, render_page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 AGAIN = "write it anew: python -m clew.api.rpc.reference docs/reference"

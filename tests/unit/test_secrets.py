@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.config import Secret, load_settings
-from clew.config.describe import effective_values
+from clew.config.introspection import effective_values
 from clew.config.secret import is_secret_name, redact_password
 from clew.errors import SettingsError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.config import ModelSettings, load_settings
-from clew.config.machine import choose_default_model
+from clew.config.defaults import choose_default_model
 from clew.errors import SettingsError
 
 HOME = Path("/nowhere")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.config import Settings, load_settings
-from clew.config.describe import describe_settings
+from clew.config.introspection import describe_settings
 from clew.config.reference import render_reference
 from clew.config.schema import build_json_schema
 from clew.config.settings import SECTIONS

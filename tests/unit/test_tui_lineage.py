@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.tui.screens.lineage import build_lineage
-from clew.wire.records import ConversationShape, OriginShape, SessionShape
+from clew.wire.models import ConversationShape, OriginShape, SessionShape
 from tests.unit.test_tui_view import CONVERSATION
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from clew.tui.text.chunks import split_blocks
 from clew.tui.text.painter import BlockRenderer
 from clew.tui.text.palette import Palette
 from clew.tui.widgets.pieces import BATCH_SIZE, TranscriptLayout
-from clew.wire.notices import AnyNotice, parse_notice
-from clew.wire.records import (
+from clew.wire.event_models import AnyNotice, parse_notice
+from clew.wire.models import (
     ConversationShape,
     EntryShape,
     SpanShape,

@@ -19,7 +19,7 @@ from clew.agent.providers import configure_client, make_provider
 from clew.agent.start_problems import check_key_sendable, check_network_environment
 from clew.distribution import format_install_command
 from clew.errors import SettingsError
-from clew.imports import hide_modules, lazy_packages
+from clew.lazy_imports import hide_modules, lazy_packages
 
 __all__ = ["Model", "ModelSpec", "build_model", "close_models_on_exit", "get_qualified_name"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from clew.api.problems import Problem, ProblemError, invalid_request
-from clew.wire.json_text import parse_json
+from clew.wire.json import parse_json
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -21,7 +21,7 @@ from clew.core.inbox import InboxOutcome
 from clew.core.text import sanitize_text
 from clew.engine.commands import parse_compaction_note
 from clew.errors import NotFound, StoreFull
-from clew.wire import shapes
+from clew.wire import serializers
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,7 +67,7 @@ class ConversationEndpoints:
             adhoc=query.adhoc == "true",
         )
         return JSONResponse(
-            shapes.serialize_page(list(map(conversation_json, page.items)), page.next)
+            serializers.serialize_page(list(map(conversation_json, page.items)), page.next)
         )
 
     async def search_messages(
@@ -77,7 +77,9 @@ class ConversationEndpoints:
             sanitize_text(query.query), cursor=query.cursor or None, limit=query.limit
         )
         return JSONResponse(
-            shapes.serialize_page([shapes.serialize_hit(hit) for hit in found.items], found.next)
+            serializers.serialize_page(
+                [serializers.serialize_hit(hit) for hit in found.items], found.next
+            )
         )
 
     async def show_conversation(
@@ -98,7 +100,9 @@ class ConversationEndpoints:
         items = found[: query.limit]
         following = str(items[-1].seq) if len(found) > len(items) else None
         return JSONResponse(
-            shapes.serialize_page([shapes.serialize_entry(entry) for entry in items], following)
+            serializers.serialize_page(
+                [serializers.serialize_entry(entry) for entry in items], following
+            )
         )
 
     async def post_message(
@@ -180,7 +184,7 @@ class ConversationEndpoints:
         if body.dry_run:
             preview = await self.engine.sessions.preview_compaction(conversation)
             return JSONResponse(
-                shapes.serialize_compaction(preview, session=preview.session, moved=False)
+                serializers.serialize_compaction(preview, session=preview.session, moved=False)
             )
         focus = None if body.focus is None else sanitize_text(body.focus)
         filed = await self.engine.sessions.queue_compaction(conversation, focus=focus)
@@ -188,7 +192,7 @@ class ConversationEndpoints:
         if done.busy:
             raise ProblemError(endings.conflict_problem(done.note))
         return JSONResponse(
-            shapes.serialize_compaction(done, session=done.session_id, moved=done.moved)
+            serializers.serialize_compaction(done, session=done.session_id, moved=done.moved)
         )
 
     async def close_conversation(
@@ -226,7 +230,7 @@ class ConversationEndpoints:
     ) -> Response:
         conversation = await self.resolve_path(request)
         until = await self.engine.delete_conversation(conversation)
-        undo_until = until and shapes.format_timestamp(until)
+        undo_until = until and serializers.format_timestamp(until)
         return JSONResponse({"deleted": conversation, "undo_until": undo_until})
 
     async def undelete_conversation(
@@ -246,7 +250,7 @@ class ConversationEndpoints:
 
 
 def conversation_json(view: ConversationView) -> dict[str, object]:
-    return shapes.serialize_conversation(
+    return serializers.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
 

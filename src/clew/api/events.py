@@ -13,7 +13,7 @@ from clew.api.problems import invalid_request
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption
 from clew.core.events import EntryAppended
 from clew.errors import NotFound, StoreError
-from clew.wire.events import serialize_event
+from clew.wire.event_serializer import serialize_event
 
 if TYPE_CHECKING:
     import asyncio

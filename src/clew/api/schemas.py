@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from clew.wire.models import WireModel
 from clew.wire.params import Attachment  # noqa: TC001  (the model reads it)
-from clew.wire.records import WireModel
 
 
 class RequestBody(BaseModel):

@@ -8,7 +8,7 @@ from clew.api import schemas
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
 from clew.api.metrics import CONTENT_TYPE as METRICS
 from clew.api.schemas import EmptyInput
-from clew.wire import records
+from clew.wire import models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ def _read_endpoints(
             query=schemas.ListQueryParams,
             body=EmptyInput,
             responses={
-                200: ResponseSpec(description="A page of them", model=records.ConversationList)
+                200: ResponseSpec(description="A page of them", model=models.ConversationList)
             },
             problems=(400,),
         ),
@@ -124,7 +124,7 @@ def _read_endpoints(
             summary="Messages with these words, newest first",
             query=schemas.SearchQueryParams,
             body=EmptyInput,
-            responses={200: ResponseSpec(description="A page of hits", model=records.HitList)},
+            responses={200: ResponseSpec(description="A page of hits", model=models.HitList)},
             problems=(400,),
         ),
         Endpoint(
@@ -135,7 +135,7 @@ def _read_endpoints(
             query=EmptyInput,
             body=EmptyInput,
             responses={
-                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+                200: ResponseSpec(description="The conversation", model=models.ConversationShape)
             },
             problems=(404,),
         ),
@@ -146,7 +146,7 @@ def _read_endpoints(
             summary="Entries of its log, in order",
             query=schemas.EntriesQueryParams,
             body=EmptyInput,
-            responses={200: ResponseSpec(description="A page of them", model=records.EntryList)},
+            responses={200: ResponseSpec(description="A page of them", model=models.EntryList)},
             problems=(400, 404),
         ),
         Endpoint(
@@ -184,7 +184,7 @@ def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoi
             query=EmptyInput,
             body=schemas.RenameRequest,
             responses={
-                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+                200: ResponseSpec(description="The conversation", model=models.ConversationShape)
             },
             problems=(404, 409),
         ),
@@ -197,7 +197,7 @@ def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoi
             query=EmptyInput,
             body=EmptyInput,
             responses={
-                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+                200: ResponseSpec(description="The conversation", model=models.ConversationShape)
             },
             problems=(404, 409),
         ),
@@ -223,7 +223,7 @@ def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoi
             query=EmptyInput,
             body=EmptyInput,
             responses={
-                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+                200: ResponseSpec(description="The conversation", model=models.ConversationShape)
             },
             problems=(404,),
         ),
@@ -231,7 +231,7 @@ def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoi
 
 
 def _rotation_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoint]:
-    shown = {200: ResponseSpec(description="The conversation", model=records.ConversationShape)}
+    shown = {200: ResponseSpec(description="The conversation", model=models.ConversationShape)}
     return (
         Endpoint(
             method="POST",
@@ -240,7 +240,7 @@ def _rotation_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEnd
             summary="Copy its context into a new conversation",
             query=EmptyInput,
             body=schemas.BranchRequest,
-            responses={200: ResponseSpec(description="The copy", model=records.ConversationShape)},
+            responses={200: ResponseSpec(description="The copy", model=models.ConversationShape)},
             problems=(404, 409),
         ),
         Endpoint(
@@ -261,7 +261,7 @@ def _rotation_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEnd
             query=EmptyInput,
             body=schemas.CompactRequest,
             responses={
-                200: ResponseSpec(description="What came of it", model=records.CompactedShape)
+                200: ResponseSpec(description="What came of it", model=models.CompactedShape)
             },
             problems=(404, 409),
         ),

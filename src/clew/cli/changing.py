@@ -12,7 +12,7 @@ from clew.cli.common import CliContext, format_examples, json_option, pass_cli_c
 from clew.cli.reading import RecordPrinter, conversation_json, resolve_conversation
 from clew.cli.terminal import get_outputs
 from clew.errors import ClewError, UsageError
-from clew.wire import shapes
+from clew.wire import serializers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine
@@ -175,7 +175,7 @@ def compact(
 async def _print_preview(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:
     preview = await engine.sessions.preview_compaction(conversation)
     if as_json:
-        print_json(shapes.serialize_preview(preview))
+        print_json(serializers.serialize_preview(preview))
     else:
         RecordPrinter(*get_outputs()).print_preview(preview)
 
@@ -193,6 +193,8 @@ async def _compact_and_print(
     if done.busy or done.failed:
         raise ClewError(done.note)
     if as_json:
-        print_json(shapes.serialize_compaction(done, session=done.session_id, moved=done.moved))
+        print_json(
+            serializers.serialize_compaction(done, session=done.session_id, moved=done.moved)
+        )
     else:
         click.echo(done.outcome_text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from clew.imports import hide_modules
+from clew.lazy_imports import hide_modules
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

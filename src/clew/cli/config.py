@@ -18,14 +18,14 @@ from clew.cli.common import (
 )
 from clew.cli.settings_check import find_settings_problems
 from clew.config import find_home, load_settings
-from clew.config.describe import effective_values
+from clew.config.introspection import effective_values
 from clew.config.model_access import is_offline_only
 from clew.config.schema import build_json_schema
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from clew.config import Settings
-    from clew.config.describe import EffectiveValue
+    from clew.config.introspection import EffectiveValue
 
 #: Longer values shift the origin in their line to the right.
 _MAX_VALUE_WIDTH = 40

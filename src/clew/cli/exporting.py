@@ -16,7 +16,7 @@ from clew.cli.common import CliContext, format_examples, pass_cli_context
 from clew.cli.progress import ProgressBar
 from clew.cli.reading import add_list_hint, open_configured_store
 from clew.cli.terminal import get_outputs, pluralize
-from clew.config.describe import iter_secret_texts
+from clew.config.introspection import iter_secret_texts
 from clew.core.export_format import html, markdown
 from clew.core.export_format.document import BlockReader
 from clew.engine.exports import ConversationExporter

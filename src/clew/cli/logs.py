@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 import structlog
 
 from clew.config import ensure_home
-from clew.config.describe import iter_secret_texts
+from clew.config.introspection import iter_secret_texts
 from clew.core.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from clew.core.session_base import EntryRange
 from clew.engine.records import ConversationQueries
 from clew.errors import NotFound, UsageError
 from clew.store.opening import open_store
-from clew.wire import shapes
+from clew.wire import serializers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -77,7 +77,7 @@ def add_list_hint(error: NotFound) -> UsageError:
 
 def conversation_json(view: ConversationView) -> dict[str, object]:
     """Return a conversation as JSON data."""
-    return shapes.serialize_conversation(
+    return serializers.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
 

@@ -33,7 +33,7 @@ from clew.cli.terminal import get_outputs, to_single_line
 from clew.cli.verifying import verify
 from clew.core.ids import ConversationId
 from clew.errors import NotFound, UsageError
-from clew.wire import shapes
+from clew.wire import serializers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -91,7 +91,9 @@ def list_conversations(
         page = await records.list_views(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
         if as_json:
             print_json(
-                shapes.serialize_page([conversation_json(view) for view in page.items], page.next)
+                serializers.serialize_page(
+                    [conversation_json(view) for view in page.items], page.next
+                )
             )
             return
         reader = RecordPrinter(*get_outputs())
@@ -133,7 +135,9 @@ def show(
         entries = await records.read_entries(view.conversation.id, after=after, limit=limit)
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
         if as_json:
-            page = shapes.serialize_page([shapes.serialize_entry(entry) for entry in entries], more)
+            page = serializers.serialize_page(
+                [serializers.serialize_entry(entry) for entry in entries], more
+            )
             print_json(
                 {"conversation": conversation_json(view), **page, "usage": asdict(view.usage)}
             )
@@ -146,7 +150,7 @@ def show(
 async def _print_context(records: ConversationQueries, name: str, *, as_json: bool) -> None:
     view = await records.inspect_context(await resolve_conversation(records, name))
     if as_json:
-        print_json(shapes.serialize_context(view))
+        print_json(serializers.serialize_context(view))
     else:
         RecordPrinter(*get_outputs()).print_context(view)
 
@@ -181,7 +185,9 @@ def search(
     async def print_hits(records: ConversationQueries) -> None:
         found = await records.search_messages(_join_query(query), cursor=cursor, limit=limit)
         if as_json:
-            print_json(shapes.serialize_page([_hit_json(hit) for hit in found.items], found.next))
+            print_json(
+                serializers.serialize_page([_hit_json(hit) for hit in found.items], found.next)
+            )
             return
         named: dict[ConversationId, str] = {}
         for hit in found.items:
@@ -213,7 +219,7 @@ def _hit_json(hit: SearchHit) -> dict[str, object]:
         "role": hit.role.value,
         "title": hit.title,
         "snippet": hit.snippet,
-        "created_at": shapes.format_timestamp(hit.created_at),
+        "created_at": serializers.format_timestamp(hit.created_at),
     }
 
 
@@ -279,7 +285,7 @@ def delete(program: CliContext, *, name: str, yes: bool, at_once: bool, as_json:
         until = await records.delete_conversation(found.id, at_once=at_once)
         if as_json:
             print_json(
-                {"deleted": found.id, "undo_until": until and shapes.format_timestamp(until)}
+                {"deleted": found.id, "undo_until": until and serializers.format_timestamp(until)}
             )
         elif until is None:
             click.echo(f"deleted {found.id}")
@@ -374,8 +380,8 @@ def _deleted_json(found: DeletedConversation) -> dict[str, object]:
         "id": found.id,
         "title": found.title,
         "entries": found.entries,
-        "deleted_at": shapes.format_timestamp(found.deleted_at),
-        "undo_until": shapes.format_timestamp(found.undo_until),
+        "deleted_at": serializers.format_timestamp(found.deleted_at),
+        "undo_until": serializers.format_timestamp(found.undo_until),
     }
 
 

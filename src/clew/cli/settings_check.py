@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.config.check import find_problems
+from clew.config.validation import find_problems
 from clew.gateway.options import find_channel_problems
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from clew.config import machine, sources
-from clew.config.build import SettingsBuilder, find_literal_secrets
-from clew.config.keys import ENV_PREFIX, env_name
+from clew.config import defaults, sources
+from clew.config.builder import SettingsBuilder, find_literal_secrets
+from clew.config.fields import ENV_PREFIX, env_name
+from clew.config.lookup import SECTION_FIELDS
 from clew.config.model_access import iter_address_warnings
 from clew.config.secret import Secret
 from clew.config.settings import ModelSettings, Settings
-from clew.config.slots import SECTION_FIELDS
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NO_FLAGS: Mapping[str, object] = MappingProxyType({})
 def find_home(home: Path | None, environ: Mapping[str, str]) -> Path:
     """Return the data folder: as given, ``CLEW_HOME``, or the platform's default."""
     chosen = home or (
-        Path(environ[HOME_VARIABLE]) if environ.get(HOME_VARIABLE) else machine.default_home()
+        Path(environ[HOME_VARIABLE]) if environ.get(HOME_VARIABLE) else defaults.default_home()
     )
     return Path(os.path.abspath(chosen.expanduser()))  # noqa: PTH100  (keeps symbolic links)
 
@@ -73,7 +73,7 @@ def _read_file_values(file: Path, problems: list[str]) -> list[sources.RawValue]
 
 def _build_settings(draft: SettingsBuilder, home: Path, environ: Mapping[str, str]) -> Settings:
     if ("session", "timezone") not in draft.values:
-        draft.values["session", "timezone"] = machine.detect_timezone(environ)
+        draft.values["session", "timezone"] = defaults.detect_timezone(environ)
     made = Settings(
         home=home,
         model=_build_model(draft, environ),
@@ -100,12 +100,12 @@ def _build_model(draft: SettingsBuilder, environ: Mapping[str, str]) -> ModelSet
     if origin := draft.origins.get("model.name"):
         model = replace(model, chosen_by=f"from {origin.place}")
     else:
-        name, why = machine.choose_default_model(environ)
+        name, why = defaults.choose_default_model(environ)
         model = replace(model, name=name, chosen_by=why)
     own_table = model.name.partition(":")[0] in draft.build_providers()
     if model.api_key is None and model.base_url is None and not own_table:
         # A provider's key is sent to that provider only, never to another server.
-        variable = machine.find_key_variable(model.name, environ)
+        variable = defaults.find_key_variable(model.name, environ)
         if variable is not None:
             key = Secret.from_env(variable, key="model.api_key", environ=environ)
             model = replace(model, api_key=key)

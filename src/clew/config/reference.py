@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.config.describe import NAME_PLACEHOLDER, SettingDescription, describe_settings
+from clew.config.introspection import NAME_PLACEHOLDER, SettingDescription, describe_settings
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
 if TYPE_CHECKING:

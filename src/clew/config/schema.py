@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from clew.config.describe import NAME_PLACEHOLDER, SettingDescription, describe_settings
+from clew.config.introspection import NAME_PLACEHOLDER, SettingDescription, describe_settings
 from clew.config.secret import REFERENCE_FORMS
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 

@@ -16,8 +16,7 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from clew.config.keys import setting
-from clew.config.values import (
+from clew.config.builtin_types import (
     CLOCK_TIME,
     DURATION,
     FLAG,
@@ -37,6 +36,7 @@ from clew.config.values import (
     choice_type,
     integer_type,
 )
+from clew.config.fields import setting
 from clew.core.conversation import UNDELETE_FOR
 from clew.errors import SettingsError
 

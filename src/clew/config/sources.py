@@ -7,8 +7,8 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from clew.config.keys import ENV_PREFIX, ENV_SEPARATOR
-from clew.config.reading import is_secret_reference
+from clew.config.fields import ENV_PREFIX, ENV_SEPARATOR
+from clew.config.parsers import is_secret_reference
 from clew.config.settings import SECTIONS, Origin
 from clew.errors import SettingsError
 

@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.config.slots import CHANNEL_FIELDS
+from clew.config.lookup import CHANNEL_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 
 from clew.tui.transports import ConnectionLost, ConnectionRefused
 from clew.wire import methods
-from clew.wire.caller import (
+from clew.wire.client_protocol import (
     ClientProtocol,
     EntryGapError,
     ErrorReceived,
@@ -38,7 +38,7 @@ from clew.wire.caller import (
     SubscriptionState,
 )
 from clew.wire.errors import CallFailed, ErrorCode, RpcError
-from clew.wire.notices import AnyNotice, DeletedNotice, EndedNotice
+from clew.wire.event_models import AnyNotice, DeletedNotice, EndedNotice
 from clew.wire.params import Attachment, Named, OpenParams, SubmitParams
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.tui.transports import Connect, FrameConnection
-    from clew.wire.caller import PendingCall, ReceivedMessage
+    from clew.wire.client_protocol import PendingCall, ReceivedMessage
     from clew.wire.methods import RpcMethod
     from clew.wire.params import DoubleTextName, Params
     from clew.wire.results import Submitted

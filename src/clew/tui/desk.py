@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
     from clew.tui.state.view import Block, PendingText
     from clew.tui.transports import Connect
+    from clew.wire.event_models import AnyNotice
     from clew.wire.methods import RpcMethod
-    from clew.wire.notices import AnyNotice
+    from clew.wire.models import ConversationShape
     from clew.wire.params import DoubleTextName, Params
-    from clew.wire.records import ConversationShape
     from clew.wire.results import CommandReply, Opened
 
     R = TypeVar("R", bound=BaseModel)

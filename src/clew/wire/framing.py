@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from clew.wire.errors import ErrorCode, RpcError
-from clew.wire.json_text import dump_json, parse_json
+from clew.wire.json import dump_json, parse_json
 
 JSONRPC_VERSION = "2.0"
 #: The method of notifications from the server.

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from clew.wire import params, records, results
+from clew.wire import models, params, results
 from clew.wire.errors import ErrorCode
 
 P = TypeVar("P", bound=params.Params)
@@ -29,7 +29,7 @@ class RpcMethod(Generic[P, R]):
 LIST = RpcMethod(
     name="conversation.list",
     params=params.ListParams,
-    result=records.ConversationList,
+    result=models.ConversationList,
     summary="Conversations, the last used first.",
     errors=(ErrorCode.INVALID_VALUE,),
 )
@@ -51,7 +51,7 @@ STATUS = RpcMethod(
 ENTRIES = RpcMethod(
     name="conversation.entries",
     params=params.EntriesParams,
-    result=records.EntryList,
+    result=models.EntryList,
     summary="A part of the log, in order. `next` is the seq to go on after, or, where `before` "
     "was given, to go on before.",
     errors=(ErrorCode.NOT_FOUND,),
@@ -74,7 +74,7 @@ RESUME = RpcMethod(
 RENAME = RpcMethod(
     name="conversation.rename",
     params=params.RenameParams,
-    result=records.ConversationShape,
+    result=models.ConversationShape,
     summary="Name a conversation. For a NAME that is new the title is kept and given after the "
     "first turn; is it taken by then, it is dropped.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
@@ -82,7 +82,7 @@ RENAME = RpcMethod(
 BRANCH = RpcMethod(
     name="conversation.branch",
     params=params.BranchParams,
-    result=records.ConversationShape,
+    result=models.ConversationShape,
     summary="Open a conversation that begins with the context of another.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
@@ -120,7 +120,7 @@ CLOSE = RpcMethod(
 SEARCH = RpcMethod(
     name="conversation.search",
     params=params.SearchParams,
-    result=records.HitList,
+    result=models.HitList,
     summary="Messages with these words, newest first.",
     errors=(ErrorCode.INVALID_VALUE,),
 )
@@ -135,7 +135,7 @@ DELETE = RpcMethod(
 UNDELETE = RpcMethod(
     name="conversation.undelete",
     params=params.UndeleteParams,
-    result=records.ConversationShape,
+    result=models.ConversationShape,
     summary="Bring a deleted conversation back, with the names that are still free. What was open "
     "in it stays cancelled.",
     errors=(ErrorCode.NOT_FOUND,),
@@ -172,7 +172,7 @@ APPROVALS = RpcMethod(
 RESPOND = RpcMethod(
     name="approval.respond",
     params=params.RespondParams,
-    result=records.ApprovalShape,
+    result=models.ApprovalShape,
     summary="Allow or refuse a tool call; the first word counts.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )

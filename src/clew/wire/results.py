@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict
 
-from clew.wire.records import (
+from clew.wire.models import (
     ApprovalShape,
     CompactedShape,
     ConversationShape,

@@ -12,9 +12,9 @@ from clew.core.route import Route
 from clew.core.text import sanitize_text
 from clew.engine.commands import parse_compaction_note
 from clew.errors import NotFound
-from clew.wire import shapes
+from clew.wire import serializers
 from clew.wire.errors import CallFailed, ErrorCode
-from clew.wire.records import ConversationList, ConversationShape, EntryList, HitList, UsageShape
+from clew.wire.models import ConversationList, ConversationShape, EntryList, HitList, UsageShape
 from clew.wire.results import (
     Closed,
     Compaction,
@@ -128,7 +128,9 @@ async def list_entries(call: RpcCall, given: params.EntriesParams) -> EntryList:
 
 def _build_entry_list(items: Sequence[Entry], following: str | None) -> EntryList:
     return EntryList.model_validate(
-        shapes.serialize_page([shapes.serialize_entry(entry) for entry in items], following)
+        serializers.serialize_page(
+            [serializers.serialize_entry(entry) for entry in items], following
+        )
     )
 
 
@@ -137,7 +139,9 @@ async def search_messages(call: RpcCall, given: params.SearchParams) -> HitList:
         given.query, viewer=call.context.viewer, cursor=given.cursor, limit=given.limit
     )
     return HitList.model_validate(
-        shapes.serialize_page([shapes.serialize_hit(hit) for hit in found.items], found.next)
+        serializers.serialize_page(
+            [serializers.serialize_hit(hit) for hit in found.items], found.next
+        )
     )
 
 
@@ -256,7 +260,9 @@ async def close_conversation(call: RpcCall, given: params.Named) -> Closed:
 async def delete_conversation(call: RpcCall, given: params.Named) -> DeletedShape:
     conversation = await call.context.resolve_name(given.conversation)
     until = await call.engine.delete_conversation(conversation, viewer=call.context.viewer)
-    return DeletedShape(deleted=conversation, undo_until=until and shapes.format_timestamp(until))
+    return DeletedShape(
+        deleted=conversation, undo_until=until and serializers.format_timestamp(until)
+    )
 
 
 async def undelete_conversation(call: RpcCall, given: params.UndeleteParams) -> ConversationShape:
@@ -270,7 +276,7 @@ async def compact_session(call: RpcCall, given: params.CompactParams) -> Compact
     if given.dry_run:
         call.release_order()
         preview = await call.engine.sessions.preview_compaction(conversation)
-        return Compaction.model_validate(shapes.serialize_preview(preview))
+        return Compaction.model_validate(serializers.serialize_preview(preview))
     if given.undo:
         return await _restore_session(call, conversation)
     filed = await call.engine.sessions.queue_compaction(conversation, focus=given.focus)
@@ -278,7 +284,7 @@ async def compact_session(call: RpcCall, given: params.CompactParams) -> Compact
     if end.busy:
         raise CallFailed.from_code(ErrorCode.CONFLICT, end.note)
     return Compaction.model_validate(
-        shapes.serialize_compaction(end, session=end.session_id, moved=end.moved)
+        serializers.serialize_compaction(end, session=end.session_id, moved=end.moved)
     )
 
 

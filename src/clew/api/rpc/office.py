@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from clew.core.scope import LOCAL, can_see, scope_of
 from clew.distribution import VERSION
 from clew.errors import NotFound
-from clew.wire import shapes
-from clew.wire.records import ConversationShape, StateShape
+from clew.wire import serializers
+from clew.wire.models import ConversationShape, StateShape
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -70,12 +70,12 @@ class RpcContext:
 
     def state_json(self, standing: ConversationState) -> Mapping[str, object]:
         """Return the state of a conversation as JSON."""
-        return shapes.serialize_state(standing, model=self.engine.model_overrides.offered[0])
+        return serializers.serialize_state(standing, model=self.engine.model_overrides.offered[0])
 
 
 def conversation_model(view: ConversationView) -> ConversationShape:
     """Return a conversation as clients get it."""
-    shape = shapes.serialize_conversation(
+    shape = serializers.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
     return ConversationShape.model_validate(shape)

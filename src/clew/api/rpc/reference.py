@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from clew.distribution import VERSION
-from clew.wire.describe import render_document, render_page
+from clew.wire.openrpc import render_document, render_page
 
 PAGE_NAME, DOCUMENT_NAME = "rpc.md", "rpc.json"
 

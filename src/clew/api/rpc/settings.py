@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.conversations import require_visible
-from clew.config.describe import effective_values
+from clew.config.introspection import effective_values
 from clew.config.settings import OFFLINE
-from clew.config.writing import write_setting
+from clew.config.toml_edit import write_setting
 from clew.core.scope import LOCAL
 from clew.engine.completing import complete_input as completed
 from clew.engine.slash import COMMANDS
-from clew.wire.describe import build_openrpc
 from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.openrpc import build_openrpc
 from clew.wire.results import (
     AgentShape,
     CommandReply,

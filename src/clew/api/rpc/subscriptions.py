@@ -17,7 +17,7 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.errors import NotFound, StoreError
-from clew.wire.events import serialize_event
+from clew.wire.event_serializer import serialize_event
 from clew.wire.framing import write_event
 
 if TYPE_CHECKING:

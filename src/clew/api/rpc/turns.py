@@ -10,9 +10,9 @@ from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.engine.orders import make_request_key
-from clew.wire import shapes
+from clew.wire import serializers
 from clew.wire.errors import CallFailed, ErrorCode
-from clew.wire.records import ApprovalShape, QueuedShape
+from clew.wire.models import ApprovalShape, QueuedShape
 from clew.wire.results import (
     Approvals,
     Cancelled,
@@ -95,7 +95,7 @@ async def list_approvals(call: RpcCall, given: params.Named) -> Approvals:
     conversation = await call.context.resolve_name(given.conversation)
     found = await call.engine.list_approvals(conversation)
     return Approvals(
-        items=[ApprovalShape.model_validate(shapes.serialize_approval(one)) for one in found]
+        items=[ApprovalShape.model_validate(serializers.serialize_approval(one)) for one in found]
     )
 
 
@@ -106,14 +106,14 @@ async def answer_approval(call: RpcCall, given: params.RespondParams) -> Approva
     answered = await call.engine.answer_approval(
         approval, yes=given.approve, by=call.context.viewer, note=given.note
     )
-    return ApprovalShape.model_validate(shapes.serialize_approval(answered))
+    return ApprovalShape.model_validate(serializers.serialize_approval(answered))
 
 
 async def list_queue(call: RpcCall, given: params.Named) -> Queue:
     conversation = await call.context.resolve_name(given.conversation)
     found = await call.engine.list_queue(conversation)
     return Queue(
-        items=[QueuedShape.model_validate(shapes.serialize_queued(item)) for item in found]
+        items=[QueuedShape.model_validate(serializers.serialize_queued(item)) for item in found]
     )
 
 

@@ -16,7 +16,7 @@ from clew.cli.setting_up.offers import (
 )
 from clew.cli.setting_up.wishes import SelectedModel, SetupOptions
 from clew.config.settings import OFFLINE
-from clew.config.writing import atomic_write
+from clew.config.toml_edit import atomic_write
 from clew.errors import UsageError
 
 if TYPE_CHECKING:

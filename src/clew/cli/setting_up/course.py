@@ -13,7 +13,7 @@ from clew.cli.setting_up.trial import ConnectionTarget, check_connection_sync
 from clew.config import ensure_home, load_settings
 from clew.config.settings import OFFLINE, ApiSettings, Settings
 from clew.config.sources import read_config_file
-from clew.config.writing import BACKUP_NAME, atomic_write, edit_toml, quote_toml
+from clew.config.toml_edit import BACKUP_NAME, atomic_write, edit_toml, quote_toml
 from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from clew.config.machine import DEFAULT_PROVIDERS
+from clew.config.defaults import DEFAULT_PROVIDERS
 from clew.config.secret import Secret
 
 if TYPE_CHECKING:

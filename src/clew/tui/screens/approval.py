@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from clew.wire.records import ApprovalShape
+    from clew.wire.models import ApprovalShape
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from clew.tui.desk import ConversationController
-    from clew.wire.records import LineShape
+    from clew.wire.models import LineShape
     from clew.wire.results import Compaction
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from clew.tui.screens.picker import PickerResult
     from clew.tui.state.view import Block
     from clew.tui.widgets.transcript import TranscriptAction
-    from clew.wire.records import ApprovalShape
+    from clew.wire.models import ApprovalShape
 
 #: Commands that do not wait for texts sent before them.
 _IMMEDIATE_COMMANDS: Final = frozenset({"approve", "deny", "queue", "status", "stop", "usage"})

@@ -11,7 +11,7 @@ from clew.tui.state.words import flatten_text, reason_label
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.wire.records import ConversationShape, SessionShape
+    from clew.wire.models import ConversationShape, SessionShape
 
 
 def build_lineage(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from textual.binding import BindingType
 
-    from clew.wire.records import QueuedShape
+    from clew.wire.models import QueuedShape
 
 
 class QueuePicker(FilterPicker):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from clew.tui.desk import ConversationController
-    from clew.wire.records import ConversationShape
+    from clew.wire.models import ConversationShape
 
 #: Seconds without typing before a search starts.
 _SEARCH_DELAY: Final = 0.15

@@ -20,7 +20,7 @@ from clew.tui.state.view import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.wire.records import StateShape
+    from clew.wire.models import StateShape
 
 
 class EntryLike(Protocol):

@@ -15,7 +15,7 @@ from clew.tui.state.view import (
     ToolProgress,
     ViewState,
 )
-from clew.wire.notices import (
+from clew.wire.event_models import (
     AnyNotice,
     DeletedNotice,
     DeltaNotice,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.tui.state.view import PendingText
-    from clew.wire.records import ConversationShape, EntryShape, StateShape, UsageShape
+    from clew.wire.models import ConversationShape, EntryShape, StateShape, UsageShape
     from clew.wire.results import AgentShape
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.wire.records import ApprovalShape, ConversationShape, StateShape, UsageShape
+    from clew.wire.models import ApprovalShape, ConversationShape, StateShape, UsageShape
     from clew.wire.results import AgentShape
 
 

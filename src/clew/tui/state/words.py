@@ -11,7 +11,7 @@ from clew.tui.text.clean import strip_controls
 
 if TYPE_CHECKING:
     from clew.tui.state.view import ToolCallView, ViewState
-    from clew.wire.records import ApprovalShape, UsageShape
+    from clew.wire.models import ApprovalShape, UsageShape
 
 #: Cells of the gauge.
 _GAUGE_CELLS: Final = 10

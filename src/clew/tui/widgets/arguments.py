@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from clew.wire.records import ApprovalShape
+    from clew.wire.models import ApprovalShape
 
 _BOLD: Final = Style(bold=True)
 _ESCAPED: Final = Style(reverse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from clew.config import reading
-from clew.config.kinds import InvalidValue, ReadContext, SettingType
+from clew.config import parsers
 from clew.config.secret import REDACTED, redact_password
+from clew.config.setting_type import InvalidValue, ReadContext, SettingType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -26,7 +26,7 @@ def pattern_type(
     """Return a type for text that matches a pattern."""
 
     def parse_match(value: object, where: ReadContext) -> str:
-        text = reading.parse_text(value, where)
+        text = parsers.parse_text(value, where)
         if re.fullmatch(pattern, text):
             return text
         raise InvalidValue
@@ -56,7 +56,7 @@ def integer_type(*, least: float, most: float | None = None, unit: str = "") -> 
         expects=f"a whole number {limits}{unit and f' ({unit})'}",
         read=parse_integer,
         schema={"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most}),
-        from_text=reading.number_from_text,
+        from_text=parsers.number_from_text,
     )
 
 
@@ -84,7 +84,7 @@ def _list_type(
         expects=expects,
         read=read,
         schema={"type": "array", "items": items},
-        from_text=reading.texts_from_text,
+        from_text=parsers.texts_from_text,
         show=list[str],
     )
 
@@ -92,10 +92,10 @@ def _list_type(
 _STRING_SCHEMA: Final = {"type": "string", "minLength": 1}
 
 TEXT: Final = SettingType(
-    name="text", expects="text", read=reading.parse_text, schema=_STRING_SCHEMA
+    name="text", expects="text", read=parsers.parse_text, schema=_STRING_SCHEMA
 )
 MODEL: Final = pattern_type(
-    reading.MODEL_PATTERN,
+    parsers.MODEL_PATTERN,
     name="model",
     expects='a model such as "openai-chat:llama3" (PROVIDER:MODEL), or "offline"',
 )
@@ -119,74 +119,74 @@ OBJECT: Final = pattern_type(
 SHARE: Final = SettingType(
     name="share",
     expects="a number between 0 and 1",
-    read=reading.parse_fraction,
+    read=parsers.parse_fraction,
     schema={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-    from_text=reading.number_from_text,
+    from_text=parsers.number_from_text,
 )
 FLAG: Final = SettingType(
     name="flag",
     expects="true or false",
-    read=reading.parse_flag,
+    read=parsers.parse_flag,
     schema={"type": "boolean"},
-    from_text=reading.flag_from_text,
+    from_text=parsers.flag_from_text,
 )
 DURATION: Final = SettingType(
     name="duration",
     expects='a duration such as "90s", "15m" or "24h", or a number of seconds',
-    read=reading.parse_duration,
+    read=parsers.parse_duration,
     schema={
         "anyOf": [
-            {"type": "string", "pattern": f"^{reading.DURATION_PATTERN}$"},
+            {"type": "string", "pattern": f"^{parsers.DURATION_PATTERN}$"},
             {"type": "number", "exclusiveMinimum": 0},
         ]
     },
-    show=reading.format_duration,
+    show=parsers.format_duration,
 )
 CLOCK_TIME: Final = SettingType(
     name="time of day",
     expects='a time of day such as "04:00"',
-    read=reading.parse_clock_time,
-    schema={"type": "string", "pattern": f"^{reading.CLOCK_PATTERN}$"},
+    read=parsers.parse_clock_time,
+    schema={"type": "string", "pattern": f"^{parsers.CLOCK_PATTERN}$"},
     show=lambda at: f"{at:%H:%M}",
 )
 TIMEZONE: Final = SettingType(
     name="time zone",
     expects='a time zone such as "Europe/Berlin"',
-    read=reading.parse_timezone,
+    read=parsers.parse_timezone,
     schema=_STRING_SCHEMA,
 )
 PATH: Final = SettingType(
     name="path",
     expects="the path of a file",
-    read=reading.parse_path,
+    read=parsers.parse_path,
     schema=_STRING_SCHEMA,
     show=str,
 )
 TEXTS: Final = _list_type(
-    "list of texts", 'a list of texts such as ["a", "b"]', reading.parse_texts, _STRING_SCHEMA
+    "list of texts", 'a list of texts such as ["a", "b"]', parsers.parse_texts, _STRING_SCHEMA
 )
 IDS: Final = _list_type(
     "list of ids",
     'a list of ids such as ["42"]',
-    reading.parse_ids,
+    parsers.parse_ids,
     {"anyOf": [_STRING_SCHEMA, {"type": "integer"}]},
 )
 MODELS: Final = _list_type(
     "list of models",
     'a list of models such as ["anthropic:claude-sonnet-5"]',
-    reading.parse_models,
+    parsers.parse_models,
     MODEL.schema,
 )
 ORIGINS: Final = _list_type(
     "list of origins",
     'a list of origins such as ["http://localhost:5173"]',
-    reading.parse_origins,
-    {"type": "string", "pattern": f"^{reading.ORIGIN_PATTERN}$"},
+    parsers.parse_origins,
+    {"type": "string", "pattern": f"^{parsers.ORIGIN_PATTERN}$"},
 )
 SECRET: Final = SettingType(
     name="secret",
     expects='{ env = "NAME" }, { file = "path" } or text',
-    read=reading.parse_secret,
+    read=parsers.parse_secret,
     schema={"$ref": "#/$defs/secret"},
     show=lambda secret: REDACTED if secret.literal else secret.source,
     secret=True,

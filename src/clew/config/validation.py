@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.config.describe import iter_secrets
+from clew.config.introspection import iter_secrets
 from clew.core.secret_text import find_unsendable
 from clew.errors import SettingsError
 

@@ -6,16 +6,16 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.config.keys import iter_setting_fields
+from clew.config.builtin_types import SECRET
+from clew.config.fields import iter_setting_fields
 from clew.config.secret import REFERENCE_FORMS, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
-from clew.config.values import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.config.keys import SettingField
-    from clew.config.kinds import SettingType
+    from clew.config.fields import SettingField
+    from clew.config.setting_type import SettingType
 
 KeyPath = tuple[str, ...]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
-from clew.config.keys import env_name, iter_setting_fields
+from clew.config.fields import env_name, iter_setting_fields
 from clew.config.secret import REDACTED, Secret, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
 from clew.errors import SettingsError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-    from clew.config.keys import SettingField
+    from clew.config.fields import SettingField
 
 #: Placeholder for the name of a channel or a provider.
 NAME_PLACEHOLDER: Final = "NAME"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.config.kinds import SettingType
+    from clew.config.setting_type import SettingType
 
 T = TypeVar("T")
 ENV_PREFIX: Final = "CLEW_"

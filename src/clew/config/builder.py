@@ -5,18 +5,18 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.config import slots
-from clew.config.kinds import InvalidValue, ReadContext
-from clew.config.reading import is_secret_reference, toml_or_text
+from clew.config import lookup
+from clew.config.builtin_types import SECRET
+from clew.config.parsers import is_secret_reference, toml_or_text
 from clew.config.secret import REDACTED, Secret
+from clew.config.setting_type import InvalidValue, ReadContext
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings
-from clew.config.values import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from clew.config.slots import KeyPath, ResolvedSetting
+    from clew.config.lookup import KeyPath, ResolvedSetting
     from clew.config.sources import RawValue
 
 
@@ -35,8 +35,8 @@ class SettingsBuilder:
         """Parse all raw values, given in rising precedence."""
         chosen: dict[KeyPath, tuple[ResolvedSetting, RawValue]] = {}
         for one in given:
-            slot = slots.find_setting(one.path)
-            if one.value == {} and slots.may_be_table(one.path):
+            slot = lookup.find_setting(one.path)
+            if one.value == {} and lookup.may_be_table(one.path):
                 self._tables.append(one.path)
             elif slot is None:
                 self._reject_unknown(one)
@@ -50,11 +50,11 @@ class SettingsBuilder:
 
     def _reject_unknown(self, given: RawValue) -> None:
         name, place = ".".join(given.path), given.origin.place
-        if len(given.path) == 1 and given.path[0] in (*SECTIONS, *slots.NAMED_SECTIONS):
+        if len(given.path) == 1 and given.path[0] in (*SECTIONS, *lookup.NAMED_SECTIONS):
             self.problems.append(f"{place}: {name} must be a table, [{name}]")
         else:
             self.problems.append(
-                f"{place}: there is no setting {name}; {slots.suggest_setting(given.path)}"
+                f"{place}: there is no setting {name}; {lookup.suggest_setting(given.path)}"
             )
 
     def _parse_value(self, slot: ResolvedSetting, given: RawValue) -> None:
@@ -75,7 +75,7 @@ class SettingsBuilder:
     def build_section(self, name: str) -> Any:
         """Return the finished section."""
         values = {path[1]: value for path, value in self._iter_section(name, depth=2)}
-        if name == slots.PLUGINS:
+        if name == lookup.PLUGINS:
             values["options"] = _freeze_table(
                 _nest_values(name, self.values, except_for={"enabled"})
             )
@@ -83,21 +83,21 @@ class SettingsBuilder:
 
     def build_providers(self) -> Mapping[str, ProviderSettings]:
         """Return the finished provider tables, by name."""
-        tree = cast("dict[str, dict[str, Any]]", _nest_values(slots.PROVIDERS, self.values))
-        names = dict.fromkeys([*self._empty_tables(slots.PROVIDERS), *tree])
+        tree = cast("dict[str, dict[str, Any]]", _nest_values(lookup.PROVIDERS, self.values))
+        names = dict.fromkeys([*self._empty_tables(lookup.PROVIDERS), *tree])
         return MappingProxyType({name: ProviderSettings(**tree.get(name, {})) for name in names})
 
     def build_channels(self) -> Mapping[str, ChannelSettings]:
         """Return the finished channels, by name."""
-        given = [path[1] for path in self.values if path[0] == slots.CHANNELS]
-        names = dict.fromkeys([*self._empty_tables(slots.CHANNELS), *given])
+        given = [path[1] for path in self.values if path[0] == lookup.CHANNELS]
+        names = dict.fromkeys([*self._empty_tables(lookup.CHANNELS), *given])
         return MappingProxyType({name: self._build_channel(name) for name in names})
 
     def _build_channel(self, name: str) -> ChannelSettings:
-        tree = _nest_values(slots.CHANNELS, self.values).get(name, {})
+        tree = _nest_values(lookup.CHANNELS, self.values).get(name, {})
         table = cast("dict[str, Any]", tree)
-        common = {key: value for key, value in table.items() if key in slots.CHANNEL_FIELDS}
-        own = {key: value for key, value in table.items() if key not in slots.CHANNEL_FIELDS}
+        common = {key: value for key, value in table.items() if key in lookup.CHANNEL_FIELDS}
+        own = {key: value for key, value in table.items() if key not in lookup.CHANNEL_FIELDS}
         return ChannelSettings(**common, options=_freeze_table(own))
 
     def _empty_tables(self, section: str) -> list[str]:

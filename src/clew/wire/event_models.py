@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from clew.wire.records import StateShape, WireModel
+from clew.wire.models import StateShape, WireModel
 
 
 class Notice(WireModel):

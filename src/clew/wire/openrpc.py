@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic.json_schema import models_json_schema
 
 from clew.wire.errors import ERROR_TEXTS, ErrorCode
+from clew.wire.event_models import NOTICE_TYPES
 from clew.wire.framing import EVENT_METHOD, MAX_FRAME_BYTES
 from clew.wire.methods import METHODS
-from clew.wire.notices import NOTICE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaMode
 
+    from clew.wire.event_models import Notice
     from clew.wire.methods import AnyRpcMethod
-    from clew.wire.notices import Notice
 
 _REF = "#/components/schemas/{model}"
 #: Errors that every call can have.

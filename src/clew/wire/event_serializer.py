@@ -14,7 +14,7 @@ from clew.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from clew.wire import shapes
+from clew.wire import serializers
 
 if TYPE_CHECKING:
     from clew.core.events import ConversationEvent
@@ -30,7 +30,7 @@ def serialize_event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
     """
     match value:
         case EntryAppended(entry=entry):
-            return "entry", shapes.serialize_entry(entry)
+            return "entry", serializers.serialize_entry(entry)
         case Delta():
             return "delta", {"turn": value.turn, "kind": value.kind.value, "text": value.text}
         case Snapshot():
@@ -50,7 +50,7 @@ def serialize_event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
         case TurnFinished():
             return "turn_closed", _turn_closed_json(value)
         case ConversationStateChanged(standing=standing):
-            return "state", {"state": shapes.serialize_state(standing)}
+            return "state", {"state": serializers.serialize_state(standing)}
 
 
 def _turn_closed_json(value: TurnFinished) -> dict[str, object]:

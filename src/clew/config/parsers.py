@@ -8,11 +8,11 @@ from datetime import time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.config.kinds import InvalidValue
 from clew.config.secret import REFERENCE_FORMS, Secret
+from clew.config.setting_type import InvalidValue
 
 if TYPE_CHECKING:
-    from clew.config.kinds import ReadContext
+    from clew.config.setting_type import ReadContext
 
 ORIGIN_PATTERN: Final = r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?"
 DURATION_PATTERN: Final = r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)"

@@ -30,14 +30,14 @@ from pydantic import BaseModel
 
 from clew.wire import framing
 from clew.wire.errors import ErrorCode, RpcError
-from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest, RpcResponse
-from clew.wire.notices import (
+from clew.wire.event_models import (
     AnyNotice,
     DeltaNotice,
     EntryNotice,
     SnapshotNotice,
     parse_notice,
 )
+from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest, RpcResponse
 from clew.wire.params import Params, SubscribeParams
 
 if TYPE_CHECKING:
