@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from clew.agent.build import build_agent
-from clew.agent.choice import ModelChain, RetryPolicy
 from clew.agent.compactor import HarnessCompactor, get_model_context_window
+from clew.agent.factory import build_agent
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.known_secrets import register_secrets
 from clew.agent.limits import CodeLimits
 from clew.agent.loop import AgentLoop

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.loop import AgentLoop
 from clew.api.serving import serve_api
 from clew.config import load_settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.agent.failures import FailureKind as Kind
+from clew.agent.provider_errors import FailureKind as Kind
 from clew.testing import (
     CutStream,
     EarlyEnd,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import ModelChain, RetryPolicy
 from clew.agent.compactor import HarnessCompactor
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.loop import AgentLoop
 from clew.agent.models import ModelSpec, build_model
 from clew.clock import SystemClock
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.agent.compactor import Compactor
     from clew.agent.loop import LoopResult
     from clew.agent.models import Model
-    from clew.agent.ports import Journal, TurnLog
+    from clew.agent.protocols import Journal, TurnLog
     from clew.clock import Clock
     from clew.core.entry import Entry
     from clew.core.events import ConversationEvent, InputCompleted

@@ -13,7 +13,7 @@ import httpx2
 import structlog
 from openai import AsyncOpenAI
 
-from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
 from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.serving import serve_api

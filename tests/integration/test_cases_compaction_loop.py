@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai import Agent
 
 from clew.agent.compactor import HarnessCompactor
-from clew.agent.results import MAX_RESULT_CHARS
+from clew.agent.tool_results import MAX_RESULT_CHARS
 from clew.core.compaction import MAX_PER_TURN
 from clew.engine.compaction import CompactionPolicy
 from clew.testing import Calls, Hang, ScriptedCall, Text

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 from structlog.testing import capture_logs
 
 from clew.agent import messages
-from clew.agent.pairing import pair_calls_with_results
+from clew.agent.tool_pairing import pair_calls_with_results
 from clew.core.ids import EntryId
 from clew.engine.compaction import CompactionPolicy
 from clew.store.transactions import entries, leases, sessions

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.agent.advice import ADVICE
-from clew.agent.failures import FailureKind, ProviderFailure
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
+from clew.agent.provider_errors import FailureKind, ProviderFailure
 from clew.cli import entry
 from clew.errors import SettingsError
 

@@ -13,7 +13,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from clew.agent.alternation import enforce_alternation
-from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.core.double_text import DoubleText
 from clew.core.events import InputCompleted
 from clew.core.route import local_route

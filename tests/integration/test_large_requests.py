@@ -10,9 +10,9 @@ from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
 
-from clew.agent.failures import FailureKind, classify_error, reclassify_text_only
-from clew.agent.files import has_image, make_attachment_line
-from clew.agent.files import replace_images as named
+from clew.agent.attachments import has_image, make_attachment_line
+from clew.agent.attachments import replace_images as named
+from clew.agent.provider_errors import FailureKind, classify_error, reclassify_text_only
 from clew.core.channel_events import InlineFile
 from clew.core.route import local_route
 from clew.store.transactions.attachments import FetchedFile

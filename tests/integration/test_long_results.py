@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ToolReturn
 
-from clew.agent.results import MAX_RESULT_CHARS
 from clew.agent.stored_results import MAX_STORED_BYTES, READ_TOOL, abridge_result, format_excerpt
+from clew.agent.tool_results import MAX_RESULT_CHARS
 from clew.core.ids import IdGenerator
 from clew.engine.compaction import CompactionPolicy
 from clew.engine.exports import ConversationExporter

@@ -15,7 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset, ToolsetTool
 from structlog.testing import capture_logs
 
-from clew.agent.choice import RetryPolicy
+from clew.agent.failover import RetryPolicy
 from clew.agent.limits import CodeLimits
 from clew.agent.loop import AgentLoop
 from clew.agent.models import close_models_on_exit

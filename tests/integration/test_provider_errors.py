@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from clew.agent.failures import FailureKind as Kind
+from clew.agent.provider_errors import FailureKind as Kind
 from clew.testing import Fail, Text
 from tests.failing.desk import HASTE, always, open_desk
 

@@ -23,11 +23,11 @@ from pydantic_ai.messages import (
 )
 from structlog.testing import capture_logs
 
-from clew.agent.failures import TRANSIENT_KINDS, FailureKind, classify_error
 from clew.agent.loop import raise_if_incomplete, separate_thinking
 from clew.agent.messages import extract_text
 from clew.agent.models import ModelSpec, build_model
-from clew.agent.tolerant import notes
+from clew.agent.provider_errors import TRANSIENT_KINDS, FailureKind, classify_error
+from clew.agent.tolerant import unknowns
 from clew.agent.tolerant.client import TolerantClient
 from clew.core.events import Retracted
 from clew.engine.plans import CompactionPolicy
@@ -271,7 +271,7 @@ async def shown(model: Any) -> str:
 
 async def test_what_nobody_knows_is_logged_once() -> None:
     case = next(c for c in build_cases(QUIRKS) if c.id == "unknown-events-responses-streamed")
-    notes._seen.clear()  # pyright: ignore[reportPrivateUsage]  (kept for the process)
+    unknowns._seen.clear()  # pyright: ignore[reportPrivateUsage]  (kept for the process)
     async with Hasty(transport=httpx2.MockTransport(Server(case.body).answer)) as http:
         with capture_logs() as logs:
             for _ in range(2):

@@ -11,7 +11,7 @@ import pytest
 from pydantic_ai import Agent, ModelRetry
 from structlog.testing import capture_logs
 
-from clew.agent.choice import RetryPolicy
+from clew.agent.failover import RetryPolicy
 from clew.agent.loop import AgentLoop
 from clew.agent.models import close_models_on_exit
 from clew.core.events import InputCompleted

@@ -12,7 +12,7 @@ import pytest
 from pydantic_ai import ToolReturn
 
 from clew.agent.known_secrets import redact_secrets, register_secrets
-from clew.agent.results import MAX_RESULT_CHARS, encode_result, make_text_result
+from clew.agent.tool_results import MAX_RESULT_CHARS, encode_result, make_text_result
 from clew.config import load_settings
 from clew.core.journal import CallStatus
 from clew.core.text import REDACTED

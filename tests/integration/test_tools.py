@@ -14,7 +14,7 @@ from pydantic_ai import BinaryContent, Tool, ToolReturn
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from structlog.testing import capture_logs
 
-from clew.agent import results
+from clew.agent import tool_results
 from clew.core.turn import TurnOutcome
 from tests.line.world import open_world
 
@@ -95,11 +95,14 @@ async def test_whatever_a_tool_does_the_model_is_told_and_the_turn_goes_on(
             wrong = {
                 name: text[:200]
                 for (name, (_, expected)), text in zip(DOINGS.items(), told, strict=True)
-                if not text.startswith(expected) or len(text) > results.MAX_RESULT_CHARS + 200
+                if not text.startswith(expected) or len(text) > tool_results.MAX_RESULT_CHARS + 200
             }
             assert wrong == {}
             log = await world.log(ended.conversation)
-            assert max(len(entry.message) for entry in log) < len(DOINGS) * results.MAX_RESULT_CHARS
+            assert (
+                max(len(entry.message) for entry in log)
+                < len(DOINGS) * tool_results.MAX_RESULT_CHARS
+            )
             assert await world.check() == []
 
 
@@ -214,7 +217,7 @@ async def test_tools_that_hang_leave_threads_for_others(
 def test_a_thread_that_hangs_does_not_keep_the_program_from_ending() -> None:
     program = """
 import threading
-from clew.agent.threads import Threads
+from clew.agent.executor import Threads
 Threads().submit(threading.Event().wait)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=30)

@@ -20,7 +20,7 @@ from pydantic_ai import Agent
 # Imported before the fork, for the time that it takes.
 import clew.store.postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew import runtime
-from clew.agent.choice import RetryPolicy
+from clew.agent.failover import RetryPolicy
 from clew.agent.loop import AgentLoop
 from clew.config import load_settings
 from clew.core.double_text import DoubleText

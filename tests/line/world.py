@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings

@@ -67,7 +67,7 @@ _CURRENT = (
     _mutation(
         "environment-inherited",
         "a subprocess that is given no environment inherits that of the turn",
-        "src/clew/agent/environment.py",
+        "src/clew/agent/session_environ.py",
         '        if bound.arguments.get("env") is None:\n',
         "        if False:\n",
         _S0_4,

@@ -62,7 +62,7 @@ EDGES: tuple[Mutation, ...] = (
     Mutation(
         name="secret-in-result",
         mechanism="a result is cleaned of secrets before it is stored",
-        file="src/clew/agent/results.py",
+        file="src/clew/agent/tool_results.py",
         old=("        value = redact_secrets(value)\n"),
         new="",
         test=f"{_RESULTS}no_result_holds_a_secret[text-base64]",

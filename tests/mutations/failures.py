@@ -65,7 +65,7 @@ FAILURES = (
     Mutation(
         name="wait-bound",
         mechanism="the waits of a turn are bounded together",
-        file="src/clew/agent/choice.py",
+        file="src/clew/agent/failover.py",
         old=("if wait <= self.max_wait and waited + wait <= most else None"),
         new=("if wait <= self.max_wait else None"),
         test=f"{_PATIENCE}all_waits_of_a_turn_together_are_bounded",
@@ -73,7 +73,7 @@ FAILURES = (
     Mutation(
         name="breaker",
         mechanism="a model that keeps failing is left alone for a while",
-        file="src/clew/agent/choice.py",
+        file="src/clew/agent/failover.py",
         old=("        if self._failures[n] >= self.retry_policy.breaker_threshold:\n"),
         new="        if False:\n",
         test=f"{_TROUBLE}b177_a_stand_in_answers_and_the_first_is_asked_again_after_the_cool_down",
@@ -113,7 +113,7 @@ FAILURES = (
     Mutation(
         name="retries-of-tools",
         mechanism="a run goes on counting the retries of tools where the turn has stopped",
-        file="src/clew/agent/tools.py",
+        file="src/clew/agent/journaled_toolset.py",
         old="        ctx.retries.update(self.retries)\n",
         new="",
         test=f"{_RETRIES}[sqlite-arguments]",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from clew.agent.compactor import HarnessCompactor
 from clew.agent.models import close_models_on_exit
 from clew.agent.probe import probe_model
-from clew.agent.rebuilding import capture_requests
-from clew.agent.titler import request_title
+from clew.agent.request_replay import capture_requests
+from clew.agent.title_generation import request_title
 from clew.core.compaction import CompactionState
 from clew.core.session_base import extend_base
 from clew.store.transactions import compactions, context, sessions, titles

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from clew.agent import messages as codec
-from clew.agent.files import collect_attachment_digests, insert_attachment_contents
+from clew.agent.attachments import collect_attachment_digests, insert_attachment_contents
 from clew.agent.messages import ModelRequest
-from clew.agent.ports import LoopContext
-from clew.agent.rebuilding import rebuild_request_body
+from clew.agent.protocols import LoopContext
+from clew.agent.request_replay import rebuild_request_body
 from clew.core.session_base import extend_base
 from clew.store.transactions import attachments, context, rows, sessions
 from tests.sent.asides import kind_of, unexplained_asides

@@ -10,8 +10,8 @@ import pytest
 
 from clew.agent.advice import ADVICE, RETRY_OR_RESET, TURN_ADVICE, get_advice
 from clew.agent.failure_reference import render_page
-from clew.agent.failures import FailureKind, ToolsetError, classify_error
-from clew.agent.start_problems import check_key_sendable
+from clew.agent.preflight import check_key_sendable
+from clew.agent.provider_errors import FailureKind, ToolsetError, classify_error
 from clew.core.turn import TurnOutcome
 from clew.engine.answers import build_final_text
 from clew.errors import SettingsError

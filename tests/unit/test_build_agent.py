@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.agent.build import build_agent
+from clew.agent.factory import build_agent
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:

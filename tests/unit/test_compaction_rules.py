@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from clew.agent.compactor import estimate_size
-from clew.agent.titler import parse_title
+from clew.agent.title_generation import parse_title
 from clew.core.compaction import (
     COOLDOWN_SECONDS,
     LARGE_CONTEXT,

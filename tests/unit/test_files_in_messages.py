@@ -9,8 +9,8 @@ import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
 
 from clew.agent import messages
+from clew.agent.attachments import collect_attachment_digests, insert_attachment_contents
 from clew.agent.compactor import estimate_size
-from clew.agent.files import collect_attachment_digests, insert_attachment_contents
 from clew.core.attachments import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, size_error
 from clew.core.channel_events import InlineFile
 from clew.core.ids import EntryId

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic_ai.models.test import TestModel
 
-from clew.agent.choice import ModelChain, RetryPolicy
-from clew.agent.failures import (
+from clew.agent.failover import ModelChain, RetryPolicy
+from clew.agent.provider_errors import (
     FAILOVER_KINDS,
     RETRY_ONCE_KINDS,
     TRANSIENT_KINDS,

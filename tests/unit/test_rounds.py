@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.rounds import MAX_REPEATS, find_repeated_calls
+from clew.agent.loop_detection import MAX_REPEATS, find_repeated_calls
 
 
 def _said(text: str = "go on") -> ModelMessage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from clew.agent.failures import FailureKind as Kind
+from clew.agent.provider_errors import FailureKind as Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,9 +25,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RunUsage
 
-from clew.agent.failures import FailureKind, classify_error
-from clew.agent.files import parse_attachment_line
+from clew.agent.attachments import parse_attachment_line
 from clew.agent.messages import extract_answered_ids, extract_call_ids, extract_text
+from clew.agent.provider_errors import FailureKind, classify_error
 from clew.agent.stored_results import READ_TOOL, abridge_result
 from clew.core.attachments import MAX_TEXT_CHARS, PICTURE
 from clew.core.compaction import MessageSize, estimate_tokens

@@ -14,8 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.agent.advice import ADVICE, TURN_ADVICE
-from clew.agent.failures import FAILOVER_KINDS, RETRY_ONCE_KINDS, TRANSIENT_KINDS, FailureKind
-from clew.agent.start_problems import PREFLIGHT_PROBLEMS
+from clew.agent.preflight import PREFLIGHT_PROBLEMS
+from clew.agent.provider_errors import (
+    FAILOVER_KINDS,
+    RETRY_ONCE_KINDS,
+    TRANSIENT_KINDS,
+    FailureKind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
 
-from clew.agent.failures import AgentCodeTimeout, ToolsetError
+from clew.agent.provider_errors import AgentCodeTimeout, ToolsetError
 from clew.errors import ClewError
 
 if TYPE_CHECKING:

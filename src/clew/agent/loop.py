@@ -29,17 +29,17 @@ from pydantic_ai.messages import (
 )
 from pydantic_graph import End
 
-from clew.agent.beside import RunTaskTracker
-from clew.agent.failures import IncompleteResponse, ResponseLimitExceeded
+from clew.agent.executor import DaemonThreadExecutor
+from clew.agent.journaled_toolset import JournalCapability
 from clew.agent.limits import CodeLimits, RequestTimeouts
+from clew.agent.loop_detection import MAX_REPEATS, find_repeated_calls
 from clew.agent.messages import extract_call_ids, extract_text, is_placeholder, mark_as_placeholder
 from clew.agent.models import get_qualified_name
-from clew.agent.pairing import pair_calls_with_results
-from clew.agent.ports import RequestInfo
-from clew.agent.rounds import MAX_REPEATS, find_repeated_calls
-from clew.agent.threads import DaemonThreadExecutor
+from clew.agent.protocols import RequestInfo
+from clew.agent.provider_errors import IncompleteResponse, ResponseLimitExceeded
+from clew.agent.run_tasks import RunTaskTracker
 from clew.agent.tolerant.thinking import find_lone_close
-from clew.agent.tools import JournalCapability
+from clew.agent.tool_pairing import pair_calls_with_results
 from clew.core.events import DeltaKind
 from clew.core.text import is_blank
 from clew.core.turn import OUTPUT_KEY
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.run import AgentRun
 
-    from clew.agent.ports import Journal, LoopContext, TurnLog
+    from clew.agent.protocols import Journal, LoopContext, TurnLog
 
 #: Default limit of a provider's silence.
 PROVIDER_TIMEOUT = timedelta(seconds=120)

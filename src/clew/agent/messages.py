@@ -20,8 +20,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.files import make_attachment_line
-from clew.agent.ports import RequestInfo
+from clew.agent.attachments import make_attachment_line
+from clew.agent.protocols import RequestInfo
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.text import sanitize_text
 

@@ -15,8 +15,8 @@ from pydantic_ai.models import Model, infer_model
 from clew.agent.alternation import enforce_alternation
 from clew.agent.offline import OFFLINE_NAME as OFFLINE
 from clew.agent.offline import make_offline_model
+from clew.agent.preflight import check_key_sendable, check_network_environment
 from clew.agent.providers import configure_client, make_provider
-from clew.agent.start_problems import check_key_sendable, check_network_environment
 from clew.distribution import format_install_command
 from clew.errors import SettingsError
 from clew.lazy_imports import hide_modules, lazy_packages

@@ -9,7 +9,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.settings import ModelSettings
 
-from clew.agent.failures import FailureKind, ProviderFailure, classify_error
+from clew.agent.provider_errors import FailureKind, ProviderFailure, classify_error
 
 if TYPE_CHECKING:
     from clew.agent.models import Model

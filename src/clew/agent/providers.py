@@ -19,7 +19,7 @@ from pydantic_ai.providers.gateway import (
 )
 
 from clew.agent.known_secrets import register_secrets
-from clew.agent.start_problems import check_key_sendable
+from clew.agent.preflight import check_key_sendable
 from clew.agent.tolerant.client import TolerantClient
 from clew.errors import SettingsError
 

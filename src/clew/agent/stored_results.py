@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic_ai import RunContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-    from clew.agent.ports import Journal
+    from clew.agent.protocols import Journal
 
 READ_TOOL: Final = "read_result"
 #: Bytes of one result stored in full.

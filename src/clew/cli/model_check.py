@@ -50,7 +50,7 @@ def _is_fully_configured(settings: Settings, name: str) -> bool:
 def _check_environment() -> None:
     read = [name for name, value in os.environ.items() if value]
     if any(name.lower().endswith(_CLIENT_VARIABLES) for name in read):
-        from clew.agent.start_problems import (  # noqa: PLC0415  (as the model library)
+        from clew.agent.preflight import (  # noqa: PLC0415  (as the model library)
             check_network_environment,
         )
 

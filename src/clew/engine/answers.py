@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.agent.advice import get_advice
-from clew.agent.failures import FailureKind, looks_like_overflow
+from clew.agent.provider_errors import FailureKind, looks_like_overflow
 from clew.core.text import is_blank
 from clew.core.turn import TurnOutcome
 

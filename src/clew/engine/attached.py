@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
-from clew.agent.files import collect_attachment_digests, insert_attachment_contents
+from clew.agent.attachments import collect_attachment_digests, insert_attachment_contents
 from clew.store.transactions import attachments
 
 if TYPE_CHECKING:

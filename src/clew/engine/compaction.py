@@ -16,7 +16,7 @@ import structlog
 
 from clew.agent import messages as codec
 from clew.agent.compactor import estimate_size, get_model_context_window
-from clew.agent.failures import classify_error
+from clew.agent.provider_errors import classify_error
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from clew.agent.current import hook_session
+from clew.agent.turn_context import hook_session
 from clew.core.route import Route
 from clew.errors import StoreError
 from clew.store.transactions import hook_marks

@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.agent import current, results
 from clew.agent import messages as codec
-from clew.agent.ports import NeedsApproval, ToolResult
-from clew.agent.results import extract_result_text
+from clew.agent import tool_results, turn_context
+from clew.agent.protocols import NeedsApproval, ToolResult
+from clew.agent.tool_results import extract_result_text
 from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from clew.agent.ports import ExecuteTool, ToolRequest
+    from clew.agent.protocols import ExecuteTool, ToolRequest
     from clew.core.approval import Approval
     from clew.core.ids import ConversationId, IdGenerator, SessionId
     from clew.core.journal import JournaledCall
@@ -120,7 +120,7 @@ class StoreJournal:
             tool_call_id=key.call_id,
         )
         if verdict.block is not None:
-            return request, results.make_text_result(CallStatus.DENIED, verdict.block)
+            return request, tool_results.make_text_result(CallStatus.DENIED, verdict.block)
         changed = request.args if verdict.args is None else json.dumps(verdict.args)
         approve = request.needs_approval or verdict.approve
         return replace(request, args=changed, needs_approval=approve), None
@@ -134,7 +134,7 @@ class StoreJournal:
                 await self._store.write(journal.count_rerun, self._lease, key)
                 return await self._run_call(key, position, request, execute, approved=False)
             case ResumeAction.UNKNOWN:
-                unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
+                unknown = tool_results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
                 return await self._record_result(key, request, unknown)
             case ResumeAction.ASK:
                 return await self._run_if_approved(key, position, request, execute)
@@ -154,10 +154,10 @@ class StoreJournal:
             return None
         await self._store_intent(key, position, request)
         if approval.state is not ApprovalState.APPROVED:
-            denied = results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
+            denied = tool_results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
             return await self._record_result(key, request, denied)
         if begun and resume_action(request.effect) is not ResumeAction.RUN:
-            unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
+            unknown = tool_results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
             return await self._record_result(key, request, unknown)
         return await self._run_call(key, position, request, execute, approved=True)
 
@@ -200,7 +200,7 @@ class StoreJournal:
         except NeedsApproval:
             if not approved:
                 return await self._run_if_approved(key, position, request, execute)
-            result = results.make_text_result(
+            result = tool_results.make_text_result(
                 CallStatus.ERROR, "it asks for approval, which it was given"
             )
         settled = await self._record_result(key, request, result, seconds=time.monotonic() - begun)
@@ -249,7 +249,7 @@ class StoreJournal:
 
 
 def _get_session_id() -> SessionId | None:
-    where = current.get_turn_context()
+    where = turn_context.get_turn_context()
     return None if where is None else where.session
 
 

@@ -13,7 +13,7 @@ from clew.store.transactions import conversation_state, settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.agent.choice import ModelChain
+    from clew.agent.failover import ModelChain
     from clew.agent.models import Model
     from clew.core.ids import ConversationId
     from clew.store.contract import Store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from clew.agent.environment import expose_session_environ
+from clew.agent.session_environ import expose_session_environ
 from clew.core.ids import ConversationId
 from clew.engine.actors import ConversationWorkers
 from clew.engine.commands import run_queued_command

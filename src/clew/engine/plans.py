@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.agent import messages as codec
+from clew.agent.attachments import has_image, replace_images
 from clew.agent.compactor import (
     SUMMARY_HEADINGS,
     RunUsage,
@@ -18,7 +19,6 @@ from clew.agent.compactor import (
     mark_results_cleared,
     truncate_results,
 )
-from clew.agent.files import has_image, replace_images
 from clew.core import compaction as rules
 from clew.core.context_view import CompactionPreview
 from clew.core.session_base import EntryRange, InlineMessage, merge_ranges

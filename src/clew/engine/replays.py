@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
-from clew.agent.rebuilding import resend_request
+from clew.agent.request_replay import resend_request
 from clew.core.entry import EntryKind
 from clew.core.ids import TurnId
 from clew.engine.requests import find_request, resolve_model

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
-from clew.agent.ports import LoopContext
-from clew.agent.rebuilding import rebuild_request_body
+from clew.agent.protocols import LoopContext
+from clew.agent.request_replay import rebuild_request_body
 from clew.errors import NotFound
 from clew.store.transactions import model_requests
 
 if TYPE_CHECKING:
-    from clew.agent.choice import ModelChain
+    from clew.agent.failover import ModelChain
     from clew.agent.models import Model
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.agent.titler import make_fallback_title, parse_title, request_title
+from clew.agent.title_generation import make_fallback_title, parse_title, request_title
 from clew.core.conversation import TitledBy
 from clew.engine.checks import validate_title
 from clew.errors import NotFound, TitleTaken, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from clew.agent import current, messages
+from clew.agent import messages, turn_context
 from clew.core.turn import TurnOutcome
 from clew.store.transactions import turn_queries
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from clew.agent.messages import ModelResponse
     from clew.agent.models import Model
-    from clew.agent.ports import ToolResult
+    from clew.agent.protocols import ToolResult
     from clew.core.ids import SessionId
     from clew.core.turn import Turn
     from clew.engine.facts import HookDispatcher
@@ -53,8 +53,8 @@ class TurnHooks:
 
     def _set_turn_context(self, session: SessionId) -> None:
         conversation, turn = self._turn.conversation_id, self._turn.id
-        current.set_turn_context(
-            current.TurnContext(conversation=conversation, session=session, turn=turn)
+        turn_context.set_turn_context(
+            turn_context.TurnContext(conversation=conversation, session=session, turn=turn)
         )
 
     def record_closed_calls(

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.agent import messages
+from clew.agent.attachments import has_embedded_image
 from clew.agent.compactor import estimate_size, get_reported_tokens
-from clew.agent.files import has_embedded_image
-from clew.agent.ports import LoopContext
+from clew.agent.protocols import LoopContext
 from clew.core.channel_events import split_file_parts
 from clew.core.compaction import is_credible_count
 from clew.core.delivery import DeliveryKind, OutboundText
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
-    from clew.agent.ports import RequestInfo
+    from clew.agent.protocols import RequestInfo
     from clew.core.entry import Entry
     from clew.core.ids import IdGenerator, InboxId
     from clew.core.inbox import InboxItem

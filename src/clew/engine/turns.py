@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.agent import current, messages, results
-from clew.agent.failures import (
+from clew.agent import messages, tool_results, turn_context
+from clew.agent.loop import AwaitingApproval, FinalAnswer, RepeatedCalls, StepLimitReached
+from clew.agent.provider_errors import (
     FAILOVER_KINDS,
     MALFORMED_KINDS,
     FailureKind,
@@ -19,7 +20,6 @@ from clew.agent.failures import (
     classify_error,
     reclassify_text_only,
 )
-from clew.agent.loop import AwaitingApproval, FinalAnswer, RepeatedCalls, StepLimitReached
 from clew.core.compaction import LARGE_CONTEXT
 from clew.core.conversation import UNDELETE_FOR
 from clew.core.delivery import DeliveryKind
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
-    from clew.agent.choice import ModelChain
+    from clew.agent.failover import ModelChain
     from clew.agent.loop import AgentLoop, LoopResult
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
@@ -137,7 +137,7 @@ class TurnRunner:
             await self._release_turn()
             raise
         finally:
-            current.clear_turn_context()
+            turn_context.clear_turn_context()
 
     async def _release_turn(self) -> None:
         if self._log.session is not None:
@@ -488,12 +488,12 @@ class TurnRunner:
             self._store,
             self._turn,
             self._log.steps,
-            begun=results.make_text_result(
+            begun=tool_results.make_text_result(
                 begun, f"{why}; it had begun and may have had its effect"
             ),
         )
-        otherwise = results.make_text_result(CallStatus.CANCELLED, why)
-        closed = results.complete_batch(asked, known, otherwise=otherwise)
+        otherwise = tool_results.make_text_result(CallStatus.CANCELLED, why)
+        closed = tool_results.complete_batch(asked, known, otherwise=otherwise)
         self._hooks.record_closed_calls(asked, known, otherwise=otherwise, told=told)
         return messages.message_to_draft(self._services.ids.new_entry_id(), closed)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew import runtime
-from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
 from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.agent.tolerant.calls import ToolCallReader
+from clew.agent.tolerant.content import dict_or_empty, extract_all_text, extract_segments
 from clew.agent.tolerant.errors import find_error
-from clew.agent.tolerant.finish import to_chat_reason
-from clew.agent.tolerant.parts import dict_or_empty, extract_all_text, extract_segments
-from clew.agent.tolerant.text import TextRepairer
+from clew.agent.tolerant.finish_reasons import to_chat_reason
+from clew.agent.tolerant.surrogates import TextRepairer
 from clew.agent.tolerant.thinking import (
     CLOSE_TAG,
     OPEN_TAG,
@@ -17,13 +16,14 @@ from clew.agent.tolerant.thinking import (
     ThinkingSplitter,
     find_lone_close,
 )
+from clew.agent.tolerant.tool_calls import ToolCallReader
 from clew.agent.tolerant.usage import UsageTracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.agent.tolerant.notes import UnknownReporter
-    from clew.agent.tolerant.reply import ServerQuirks
+    from clew.agent.tolerant.reader import ServerQuirks
+    from clew.agent.tolerant.unknowns import UnknownReporter
 
 __all__ = ["ChatReader"]
 

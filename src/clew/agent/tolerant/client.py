@@ -17,8 +17,8 @@ from clew.agent.tolerant.decoding import (
     find_reply_format,
 )
 from clew.agent.tolerant.errors import ReplyError
-from clew.agent.tolerant.notes import log_unknown_once
-from clew.agent.tolerant.reply import ServerQuirks
+from clew.agent.tolerant.reader import ServerQuirks
+from clew.agent.tolerant.unknowns import log_unknown_once
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

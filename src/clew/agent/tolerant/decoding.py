@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from pydantic_core import from_json, to_json
 
-from clew.agent.tolerant.chat import ChatReader
-from clew.agent.tolerant.gather import (
+from clew.agent.tolerant.assembly import (
     assemble_chat_reply,
     assemble_messages_reply,
     assemble_responses_reply,
 )
+from clew.agent.tolerant.chat import ChatReader
 from clew.agent.tolerant.messages import MessagesReader
 from clew.agent.tolerant.responses import ResponsesReader
 from clew.agent.tolerant.sse import SseEvent, SseParser, encode_event
-from clew.agent.tolerant.text import repair_json
+from clew.agent.tolerant.surrogates import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.agent.tolerant.errors import ReplyError
-    from clew.agent.tolerant.notes import UnknownReporter
-    from clew.agent.tolerant.reply import ReplyReader, ServerQuirks
+    from clew.agent.tolerant.reader import ReplyReader, ServerQuirks
+    from clew.agent.tolerant.unknowns import UnknownReporter
 
 __all__ = [
     "IncompleteReplyError",

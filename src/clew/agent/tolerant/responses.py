@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.agent.tolerant.calls import ArgumentsBuffer, arguments_to_json, generate_call_id
+from clew.agent.tolerant.content import dict_or_empty, extract_all_text, extract_segments
 from clew.agent.tolerant.errors import find_error
-from clew.agent.tolerant.finish import to_responses_status
-from clew.agent.tolerant.parts import dict_or_empty, extract_all_text, extract_segments
-from clew.agent.tolerant.text import TextRepairer
+from clew.agent.tolerant.finish_reasons import to_responses_status
+from clew.agent.tolerant.surrogates import TextRepairer
 from clew.agent.tolerant.thinking import ContentSegment, ThinkingSplitter, find_lone_close
+from clew.agent.tolerant.tool_calls import ArgumentsBuffer, arguments_to_json, generate_call_id
 from clew.agent.tolerant.usage import UsageTracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.agent.tolerant.notes import UnknownReporter
-    from clew.agent.tolerant.reply import ServerQuirks
+    from clew.agent.tolerant.reader import ServerQuirks
+    from clew.agent.tolerant.unknowns import UnknownReporter
 
 __all__ = ["ResponsesReader"]
 

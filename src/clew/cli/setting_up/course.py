@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.agent.failures import FailureKind
+from clew.agent.provider_errors import FailureKind
 from clew.cli.doctoring import machine
 from clew.cli.doctoring.findings import FindingLevel
 from clew.cli.setting_up.choosing import ModelSelector

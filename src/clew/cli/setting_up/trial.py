@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.advice import ADVICE
-from clew.agent.failures import FailureKind
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
+from clew.agent.provider_errors import FailureKind
 from clew.cli.setting_up.offers import format_model_names, is_local_address, list_model_names
 from clew.core.text import REDACTED
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from clew.agent.failures import ProviderFailure
+    from clew.agent.provider_errors import ProviderFailure
 
 #: Seconds to wait for an answer; a local model may have to be loaded first.
 TIMEOUT: Final = 120.0

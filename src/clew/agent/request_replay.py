@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import httpx2
 
-from clew.agent.failures import classify_error
 from clew.agent.loop import FinalAnswer
 from clew.agent.messages import ModelRequest, ModelResponse
+from clew.agent.provider_errors import classify_error
 from clew.errors import OperationRefused
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.agent.loop import AgentLoop
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.agent.ports import ExecuteTool, LoopContext, RequestInfo, ToolRequest, ToolResult
+    from clew.agent.protocols import ExecuteTool, LoopContext, RequestInfo, ToolRequest, ToolResult
     from clew.core.events import DeltaKind
 
 

@@ -7,8 +7,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.agent.tolerant.parts import dict_or_empty
-from clew.agent.tolerant.text import EscapeRepairer
+from clew.agent.tolerant.content import dict_or_empty
+from clew.agent.tolerant.surrogates import EscapeRepairer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

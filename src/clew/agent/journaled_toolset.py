@@ -13,9 +13,9 @@ from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_json
 
-from clew.agent import results
+from clew.agent import tool_results
 from clew.agent.limits import limit_toolsets
-from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
+from clew.agent.protocols import NeedsApproval, ToolRequest, ToolResult
 from clew.agent.stored_results import add_result_reader
 from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic_ai import DeferredToolRequests, RunContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-    from clew.agent.ports import Journal
+    from clew.agent.protocols import Journal
 
 
 log = structlog.get_logger(__name__)
@@ -108,7 +108,7 @@ class JournaledToolset(WrapperToolset[Any]):
                 longest=self.call_timeout,
             )
 
-        return results.to_tool_return(await self.journal.execute_call(request, execute_tool))
+        return tool_results.to_tool_return(await self.journal.execute_call(request, execute_tool))
 
 
 async def run_tool(
@@ -120,16 +120,18 @@ async def run_tool(
     :raises NeedsApproval: if the tool asks for approval
     """
     try:
-        return results.encode_result(
+        return tool_results.encode_result(
             await _run_with_timeout(call, longest), tool=tool, call_id=call_id
         )
     except (ApprovalRequired, CallDeferred) as error:
         raise NeedsApproval from error
     except ModelRetry as error:
-        return results.make_text_result(CallStatus.RETRY, error.message, tool=tool, call_id=call_id)
+        return tool_results.make_text_result(
+            CallStatus.RETRY, error.message, tool=tool, call_id=call_id
+        )
     except Exception as error:
         log.warning("tool_failed", tool=tool, exc_info=True)
-        return results.make_text_result(
+        return tool_results.make_text_result(
             CallStatus.ERROR, _describe_error(error), tool=tool, call_id=call_id
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.agent.tolerant.notes import ignore_unknown
-from clew.agent.tolerant.parts import dict_or_empty, extract_all_text
+from clew.agent.tolerant.content import dict_or_empty, extract_all_text
+from clew.agent.tolerant.unknowns import ignore_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from clew.agent.current import make_subprocess_env
+from clew.agent.turn_context import make_subprocess_env
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

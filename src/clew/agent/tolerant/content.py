@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clew.agent.tolerant.thinking import ContentSegment
 
 if TYPE_CHECKING:
-    from clew.agent.tolerant.notes import UnknownReporter
+    from clew.agent.tolerant.unknowns import UnknownReporter
 
 __all__ = ["dict_or_empty", "extract_all_text", "extract_segments"]
 

@@ -6,8 +6,13 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.agent.failures import FAILOVER_KINDS, RETRY_ONCE_KINDS, TRANSIENT_KINDS, ProviderFailure
 from clew.agent.models import get_qualified_name
+from clew.agent.provider_errors import (
+    FAILOVER_KINDS,
+    RETRY_ONCE_KINDS,
+    TRANSIENT_KINDS,
+    ProviderFailure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.agent.tolerant.notes import UnknownReporter
+    from clew.agent.tolerant.unknowns import UnknownReporter
 
 __all__ = ["to_chat_reason", "to_messages_reason", "to_responses_status"]
 

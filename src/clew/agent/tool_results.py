@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 from pydantic_core import PydanticSerializationError
 
 from clew.agent.known_secrets import redact_secrets
-from clew.agent.ports import ToolResult
+from clew.agent.protocols import ToolResult
 from clew.agent.stored_results import abridge_result, make_full_result
 from clew.core.journal import RESULT_PREFIX, CallStatus, FullToolResult
 from clew.core.text import sanitize_text
