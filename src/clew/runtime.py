@@ -28,13 +28,13 @@ from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.distribution import VERSION
 from clew.engine.compaction import CompactionPolicy, CompactionService
+from clew.engine.context_cache import ContextCache
 from clew.engine.engine import Engine
-from clew.engine.facts import HookDispatcher
-from clew.engine.hub import EventBus
-from clew.engine.model_choice import ModelOverrides
+from clew.engine.event_bus import EventBus
+from clew.engine.hook_dispatch import HookDispatcher
+from clew.engine.model_overrides import ModelOverrides
 from clew.engine.titles import TitleService
-from clew.engine.turns import EngineServices
-from clew.engine.warm import ContextCache
+from clew.engine.turn_runner import EngineServices
 from clew.errors import SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.store.opening import open_store

@@ -13,9 +13,9 @@ from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
 from clew.core.session import IDLE, REOPEN, RESTORE, REWIND
+from clew.engine.chat_commands.registry import COMMANDS, is_command
 from clew.engine.engine import Engine
-from clew.engine.model_choice import ModelOverrides
-from clew.engine.slash import COMMANDS, is_command
+from clew.engine.model_overrides import ModelOverrides
 from clew.errors import NotFound, SettingsError
 from clew.hooks.specs import hookimpl
 from tests.contract.lifecycle.doubles import Provider, answered, calling, is_new_turn, shape
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
-    from clew.engine.slash import ChatCommand, ChatCommandReply
+    from clew.engine.chat_commands.registry import ChatCommand, ChatCommandReply
 
 CHAT = Route(platform="telegram", kind="dm", chat="c1", user="u1")
 OTHER = Route(platform="telegram", kind="dm", chat="c2", user="u2")

@@ -10,7 +10,7 @@ import pytest
 
 from clew.core.route import Route
 from clew.core.session import COMPRESSION
-from clew.engine.turn_facts import ANSWERED_HOOK, END_HOOK
+from clew.engine.turn_hooks import ANSWERED_HOOK, END_HOOK
 from clew.testing import Calls, FakeProvider, ReplyUsage, ScriptedCall, Text
 from clew.wire import methods
 from clew.wire.params import ResumeParams

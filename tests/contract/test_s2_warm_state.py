@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clew.engine.warm import CachedContext
+    from clew.engine.context_cache import CachedContext
     from clew.store.contract import Store, Tx
     from clew.testing import ProviderRequest, Reply
     from clew.tui.client import RpcClient

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from clew.core.route import local_route
-from clew.engine.warm import ContextCache
+from clew.engine.context_cache import ContextCache
 from tests.contract.lifecycle.counting import CountedStore
 from tests.contract.lifecycle.filling import fill
 from tests.contract.lifecycle.house import open_house

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.engine.checks import MAX_MESSAGE_LENGTH
+from clew.engine.validation import MAX_MESSAGE_LENGTH
 from tests.contract import invariants
 from tests.crowd import talk_to
 from tests.integration.api_server import TOKEN, running, settings_for

@@ -73,7 +73,7 @@ async def test_an_answer_for_which_there_is_no_room_is_made_again_when_there_is(
     server: Server, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model is not asked again and again for what cannot be stored."""
-    monkeypatch.setattr("clew.engine.actors._PAUSE", 0.2)
+    monkeypatch.setattr("clew.engine.conversation_workers._PAUSE", 0.2)
     assert (await server.say("hello")).status_code == 200
     provider.script = always(Text(LONG))
     await server.store.write(limit, 8)

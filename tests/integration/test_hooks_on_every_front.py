@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clew.engine.turn_facts import CALLED_HOOK
+from clew.engine.turn_hooks import CALLED_HOOK
 from clew.hooks import specs
 from clew.testing import Calls, FakeProvider, Hang, ScriptedCall, Text
 from tests.acceptance.program import Clew

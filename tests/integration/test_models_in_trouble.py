@@ -22,7 +22,7 @@ from clew.core.events import (
 )
 from clew.core.ids import TurnId
 from clew.core.route import local_route
-from clew.engine.hub import STORE_CHANGED
+from clew.engine.event_bus import STORE_CHANGED
 from clew.testing import (
     Calls,
     CutStream,

@@ -30,7 +30,7 @@ from clew.agent.provider_errors import TRANSIENT_KINDS, FailureKind, classify_er
 from clew.agent.tolerant import unknowns
 from clew.agent.tolerant.client import TolerantClient
 from clew.core.events import Retracted
-from clew.engine.plans import CompactionPolicy
+from clew.engine.compaction_planner import CompactionPolicy
 from clew.testing.provider import ProviderRequest, Raw, Reply, ReplyUsage, Text, chat
 from clew.testing.provider.quirks import QUIRKS, QuirkCase, build_cases
 from clew.testing.provider.quirks.quirk import (

@@ -11,7 +11,7 @@ from clew.core import scope as scopes
 from clew.core.double_text import DoubleText
 from clew.core.route import local_route
 from clew.core.turn import StopRequest
-from clew.engine.plans import CompactionPolicy
+from clew.engine.compaction_planner import CompactionPolicy
 from clew.testing import Calls, EmptyText, Fail, Hang, ScriptedCall, Text
 from clew.testing.provider import ProviderRequest, reply_in_sequence
 from tests.failing.desk import FORMATS, always, open_desk

@@ -11,7 +11,7 @@ from pydantic_ai.messages import BinaryContent, ModelResponse, ToolCallPart, Use
 
 from clew.core.entry import Role
 from clew.core.health import ChannelState
-from clew.engine.attached import load_messages
+from clew.engine.attachments import load_messages
 from clew.gateway import supervision
 from clew.store.transactions import attachments, entries
 from clew.testing.telegram import FakeTelegram, FaultInjector

@@ -28,7 +28,7 @@ from clew.core.channel_events import (
 )
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
-from clew.engine.commands import CHANGE_FORMAT
+from clew.engine.queued_commands import CHANGE_FORMAT
 from clew.errors import ChannelError, NotSent, Throttled, UsageError
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import CAPABILITIES
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
-    from clew.engine.people import PairingService
+    from clew.engine.pairing import PairingService
 
 ACCOUNT = ChannelAccount(channel="memory", account="bot")
 PEOPLE = ("unknown", "allowed", "paired", "removed", "blocked")

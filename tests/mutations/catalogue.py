@@ -44,7 +44,7 @@ ALL = (
     Mutation(
         name="slot-first",
         mechanism="a turn is begun once there is a slot for it",
-        file="src/clew/engine/actors.py",
+        file="src/clew/engine/conversation_workers.py",
         old=("            if begins is StartMode.AT_ONCE or slot.granted.is_set():\n"),
         new="            if True:\n",
         test=f"{_AT_ONCE}what_waits_for_a_slot_is_not_begun_and_the_oldest_is_next[sqlite]",
@@ -52,7 +52,7 @@ ALL = (
     Mutation(
         name="suspects-alone",
         mechanism="of turns that may be what ends the process one is begun at a time",
-        file="src/clew/engine/slots.py",
+        file="src/clew/engine/turn_concurrency.py",
         old=("            if slot.is_suspect:\n"),
         new="            if False:\n",
         test="tests/unit/test_slots.py::test_one_suspect_is_begun_at_a_time_and_before_others",

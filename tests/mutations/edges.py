@@ -38,7 +38,7 @@ EDGES: tuple[Mutation, ...] = (
     Mutation(
         name="full-store-told",
         mechanism="whoever waits for what cannot be stored is told",
-        file="src/clew/engine/follow_input.py",
+        file="src/clew/engine/input_stream.py",
         old="            if error is not None and times > known:\n",
         new="            if False:\n",
         test=f"{_FULL}_is_told_that_it_is_stored[plain]",

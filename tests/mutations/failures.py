@@ -49,7 +49,7 @@ FAILURES = (
     Mutation(
         name="retract",
         mechanism="the pieces of a request that failed are taken back",
-        file="src/clew/engine/turns.py",
+        file="src/clew/engine/turn_runner.py",
         old=("            self._log.retract_deltas(result.text)\n"),
         new="",
         test=f"{_TROUBLE}a_client_sees_a_cut_stream_taken_back_and_the_text_once",
@@ -57,7 +57,7 @@ FAILURES = (
     Mutation(
         name="overtaken-pieces",
         mechanism="pieces that their entry has overtaken are not told after it",
-        file="src/clew/engine/follow.py",
+        file="src/clew/engine/event_stream.py",
         old="                return event.after < self._last_of_turn or event.turn == closed\n",
         new="                return False\n",
         test=f"{_TROUBLE}pieces_that_their_entry_has_overtaken_are_not_told",
@@ -81,7 +81,7 @@ FAILURES = (
     Mutation(
         name="refused-elsewhere",
         mechanism="what one model refused is not asked of another",
-        file="src/clew/engine/turns.py",
+        file="src/clew/engine/turn_runner.py",
         old=("            if failure.kind not in FAILOVER_KINDS:\n"),
         new="            if False:\n",
         test=f"{_TROUBLE}b175_a_refused_tool_call_compacts_nothing_and_ends_clearly[chat]",
@@ -89,7 +89,7 @@ FAILURES = (
     Mutation(
         name="unknown-window",
         mechanism="what overflowed is larger than the window, whatever was assumed of that",
-        file="src/clew/engine/plans.py",
+        file="src/clew/engine/compaction_planner.py",
         old=("            window = min(window, max(most, rules.LARGE_CONTEXT))\n"),
         new="            pass\n",
         test=f"{_TROUBLE}an_overflow_compacts_once_and_repeats_the_step[chat]",
@@ -97,7 +97,7 @@ FAILURES = (
     Mutation(
         name="empty-overflow",
         mechanism="nothing in answer to a long request is met as an overflow",
-        file="src/clew/engine/turns.py",
+        file="src/clew/engine/turn_runner.py",
         old=("        return tokens > LARGE_CONTEXT\n"),
         new="        return False\n",
         test=f"{_TROUBLE}b181_empty_replies_to_long_requests_are_met_as_an_overflow[True]",

@@ -54,7 +54,7 @@ OUTAGES = (
     Mutation(
         name="answer-kept",
         mechanism="what a model said is stored once the database is back",
-        file="src/clew/engine/lasting.py",
+        file="src/clew/engine/store_retry.py",
         old=("    return await retry_while_unavailable(lambda: shield_until_done(write()))\n"),
         new=("    return await shield_until_done(write())\n"),
         test=f"{_API}what_a_model_said_while_the_database_was_away_is_stored_when_it_is_back",

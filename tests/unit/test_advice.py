@@ -13,7 +13,7 @@ from clew.agent.failure_reference import render_page
 from clew.agent.preflight import check_key_sendable
 from clew.agent.provider_errors import FailureKind, ToolsetError, classify_error
 from clew.core.turn import TurnOutcome
-from clew.engine.answers import build_final_text
+from clew.engine.final_text import build_final_text
 from clew.errors import SettingsError
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.core.turn import TurnOutcome
-from clew.engine.answers import build_final_text
+from clew.engine.final_text import build_final_text
 
 
 def test_a_turn_that_worked_but_gave_no_text_names_what_went_wrong() -> None:

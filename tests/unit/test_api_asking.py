@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from clew.api.asking import PendingCompletion
-from clew.engine.orders import make_request_key
+from clew.engine.request_service import make_request_key
 from clew.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    from clew.engine.orders import IdempotencyKey
+    from clew.engine.request_service import IdempotencyKey
 
 KEY = make_request_key(caller="", path="/", key="k", request=b"")
 NOBODY = cast("Any", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clew.engine.slash import COMMANDS, render_reference
+from clew.engine.chat_commands.registry import COMMANDS, render_reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ PROMISED = (
 
 def test_the_page_of_all_commands_is_up_to_date() -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
-    again = "python -m clew.engine.slash docs/reference/commands.md"
+    again = "python -m clew.engine.chat_commands.registry docs/reference/commands.md"
     assert page == render_reference(), f"write it anew: {again}"
 
 

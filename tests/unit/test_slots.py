@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.engine.slots import TurnLimiter, TurnPermit
+from clew.engine.turn_concurrency import TurnLimiter, TurnPermit
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clew.core.channel_events import IgnoredEvent, MessageDeleted, MessageReceived
-from clew.engine.slash import is_command
+from clew.engine.chat_commands.registry import is_command
 
 if TYPE_CHECKING:
     import random

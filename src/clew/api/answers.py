@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 
 from clew.api.completion import CompletionEncoder, ConversationRef, error_chunk
 from clew.api.problems import Problem
-from clew.engine.orders import TokenUsage
+from clew.engine.request_service import TokenUsage
 
 if TYPE_CHECKING:
     from starlette.responses import Response

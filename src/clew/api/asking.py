@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.api.problems import Problem
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult
-    from clew.engine.orders import IdempotencyKey, RequestService
+    from clew.engine.request_service import IdempotencyKey, RequestService
     from clew.errors import ClewError
 
 log = structlog.get_logger(__name__)

@@ -13,7 +13,7 @@ from clew.api.keys import caller_id, idempotency_key
 from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption, iter_chunks
 from clew.core.events import InputCompleted
-from clew.engine.orders import ClientHistory
+from clew.engine.request_service import ClientHistory
 from clew.errors import ClewError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from clew.api.problems import Problem
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId, InboxId, SessionId, TurnId
-    from clew.engine.orders import TokenUsage
+    from clew.engine.request_service import TokenUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,7 @@ from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.text import sanitize_text
-from clew.engine.commands import parse_compaction_note
+from clew.engine.queued_commands import parse_compaction_note
 from clew.errors import NotFound, StoreFull
 from clew.wire import serializers
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.engine.orders import FetchedFile
-    from clew.engine.records import ConversationView
+    from clew.engine.queries import ConversationView
+    from clew.engine.request_service import FetchedFile
     from clew.wire.params import Attachment
 
 

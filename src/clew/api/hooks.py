@@ -9,14 +9,14 @@ from starlette.responses import JSONResponse, Response
 
 from clew.api.body import read_body
 from clew.api.problems import INVALID_REQUEST, SERVER_ERROR, Problem
-from clew.engine.doors import WebhookRequest
+from clew.engine.webhooks import WebhookRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.api.pace import ApiTimeouts
     from clew.api.schemas import EmptyInput
-    from clew.engine.doors import WebhookRegistry
+    from clew.engine.webhooks import WebhookRegistry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from clew.api.guard import bearer_token
 from clew.api.problems import invalid_request
-from clew.engine.orders import make_request_key
+from clew.engine.request_service import make_request_key
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.engine.orders import IdempotencyKey
+    from clew.engine.request_service import IdempotencyKey
 
 KEY_HEADER = "idempotency-key"
 _MAX_LENGTH = 255

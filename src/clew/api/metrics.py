@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.api.schemas import EmptyInput
     from clew.core.health import ChannelHealth
     from clew.engine.engine import Engine
-    from clew.engine.measures import MetricsSnapshot
+    from clew.engine.metrics import MetricsSnapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

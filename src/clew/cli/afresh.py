@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.engine.records import ConversationView
+    from clew.engine.queries import ConversationView
 
 
 def start_new_conversation(settings: Settings, name: str, title: str | None) -> ConversationView:

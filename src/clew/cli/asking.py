@@ -20,7 +20,7 @@ from clew.cli.telling import EventPrinter, is_success
 from clew.cli.terminal import Output, get_outputs, to_single_line
 from clew.config.settings import OFFLINE
 from clew.core.events import InputCompleted
-from clew.engine.slash import is_command
+from clew.engine.chat_commands.registry import is_command
 from clew.runtime import open_application
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.cli.unattended import ApprovalWatcher
     from clew.config import Settings
     from clew.core.inbox import AcceptResult
-    from clew.engine.slash import ChatCommandReply
+    from clew.engine.chat_commands.registry import ChatCommandReply
     from clew.runtime import Application
 
 T = TypeVar("T")

@@ -124,7 +124,7 @@ async def _wait_executed(engine: Engine, filed: AcceptResult) -> str:
 
     :raises UsageError: if it could not be executed
     """
-    from clew.engine.desk import get_execution_note  # noqa: PLC0415  (as above)
+    from clew.engine.chat_commands.context import get_execution_note  # noqa: PLC0415  (as above)
 
     if await engine.get_unfinished_turn(filed.conversation_id) is not None:
         get_outputs()[1].print_dim(
@@ -183,7 +183,7 @@ async def _print_preview(engine: Engine, conversation: ConversationId, *, as_jso
 async def _compact_and_print(
     engine: Engine, conversation: ConversationId, focus: str | None, *, as_json: bool
 ) -> None:
-    from clew.engine.commands import parse_compaction_note  # noqa: PLC0415  (as above)
+    from clew.engine.queued_commands import parse_compaction_note  # noqa: PLC0415  (as above)
 
     done = parse_compaction_note(
         await _wait_executed(

@@ -31,7 +31,7 @@ from clew.cli.typed import TypeaheadParser, read_pending
 from clew.core.escapes import make_visible
 from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION
-from clew.engine.slash import ChatCommandReply, is_command
+from clew.engine.chat_commands.registry import ChatCommandReply, is_command
 from clew.errors import ClewError
 from clew.runtime import open_application
 

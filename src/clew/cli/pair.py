@@ -23,7 +23,7 @@ from clew.cli.terminal import format_table, get_outputs
 from clew.config import ensure_home
 from clew.core.access import AccessStatus, ChannelAccount, Person
 from clew.core.ids import IdGenerator, new_session_id
-from clew.engine.people import PairingService
+from clew.engine.pairing import PairingService
 from clew.errors import UsageError
 from clew.store.opening import open_store
 

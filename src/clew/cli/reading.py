@@ -12,7 +12,7 @@ from clew.core.context_view import SUMMARY
 from clew.core.entry import EntryKind, Role
 from clew.core.route import LOCAL, Route
 from clew.core.session_base import EntryRange
-from clew.engine.records import ConversationQueries
+from clew.engine.queries import ConversationQueries
 from clew.errors import NotFound, UsageError
 from clew.store.opening import open_store
 from clew.wire import serializers
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.session import Session
     from clew.core.session_base import BaseItem
-    from clew.engine.records import ConversationView
+    from clew.engine.queries import ConversationView
     from clew.store.contract import Store
     from clew.store.search import SearchHit
     from clew.store.transactions.usage import TokenUsage

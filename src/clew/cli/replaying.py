@@ -18,8 +18,8 @@ from clew.errors import NotFound, OperationRefused, UsageError
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.engine.engine import Engine
-    from clew.engine.replays import ReplayResult
-    from clew.engine.requests import RecordedRequest
+    from clew.engine.recorded_requests import RecordedRequest
+    from clew.engine.replay_service import ReplayResult
 
 
 @click.command(

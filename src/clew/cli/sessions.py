@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from clew.core.entry import Entry
-    from clew.engine.records import ConversationQueries, ConversationView
+    from clew.engine.queries import ConversationQueries, ConversationView
     from clew.store.search import SearchHit
     from clew.store.transactions.undelete import DeletedConversation
 

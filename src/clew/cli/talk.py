@@ -12,7 +12,7 @@ from clew.core.ids import InboxId
 from clew.core.inbox import AcceptResult
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnState
-from clew.engine.slash import find_command
+from clew.engine.chat_commands.registry import find_command
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from clew.core.ids import ApprovalId, ClientId, ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
+    from clew.engine.chat_commands.registry import ChatCommand, ChatCommandReply
     from clew.engine.engine import Engine
-    from clew.engine.slash import ChatCommand, ChatCommandReply
 
 #: Events that the followers of an input receive.
 InputEvent = ConversationEvent | InputCompleted

@@ -23,9 +23,9 @@ from clew.core import session as reasons
 from clew.core.context_view import NOTHING_TO_COMPACT
 from clew.core.ids import new_session_id
 from clew.core.session import Head
+from clew.engine.cancellation import shield_until_done
+from clew.engine.compaction_planner import CompactionPlan, CompactionPlanner, CompactionPolicy
 from clew.engine.compression_lock import CompressionLock, StoreCompressionLock
-from clew.engine.plans import CompactionPlan, CompactionPlanner, CompactionPolicy
-from clew.engine.uncancelled import shield_until_done
 from clew.errors import ClewError, LeaseLost, OperationRefused, StoreError
 from clew.store.transactions import compactions, context, sessions
 from clew.store.transactions.settings import get_setting, put_setting

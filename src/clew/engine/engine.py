@@ -22,25 +22,25 @@ from clew.core.ids import ConversationId, looks_like_id
 from clew.core.inbox import AcceptResult, NewInput
 from clew.core.route import Route, local_route
 from clew.core.turn import StopRequest
-from clew.engine.checks import validate_message
-from clew.engine.clients import ClientRegistry
+from clew.engine.channel_inbox import ChannelInbox
+from clew.engine.channel_storage import StoreChannelStorage
+from clew.engine.chat_commands.registry import run_command
+from clew.engine.client_registry import ClientRegistry
 from clew.engine.deliveries import DeliveryQueue
-from clew.engine.doors import WebhookRegistry
-from clew.engine.follow import stream_events
-from clew.engine.follow_input import read_input_result, stream_input
-from clew.engine.hearing import ChannelInbox
-from clew.engine.lifecycle import SessionService
-from clew.engine.locks import NamedLocks
+from clew.engine.event_stream import stream_events
+from clew.engine.input_stream import read_input_result, stream_input
 from clew.engine.maintenance import MaintenanceReport, preview_maintenance, run_maintenance
-from clew.engine.marks import StoreChannelStorage
-from clew.engine.measures import EngineMetrics
-from clew.engine.orders import RequestService
-from clew.engine.owner import EngineProcess
-from clew.engine.people import PairingService
-from clew.engine.records import ConversationQueries
-from clew.engine.replays import ReplayService
-from clew.engine.requests import find_request
-from clew.engine.slash import run_command
+from clew.engine.metrics import EngineMetrics
+from clew.engine.named_locks import NamedLocks
+from clew.engine.pairing import PairingService
+from clew.engine.process import EngineProcess
+from clew.engine.queries import ConversationQueries
+from clew.engine.recorded_requests import find_request
+from clew.engine.replay_service import ReplayService
+from clew.engine.request_service import RequestService
+from clew.engine.session_service import SessionService
+from clew.engine.validation import validate_message
+from clew.engine.webhooks import WebhookRegistry
 from clew.store.transactions import (
     approvals,
     expiry,
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.scope import Scope
     from clew.core.turn import Turn
+    from clew.engine.channel_inbox import ChannelActor
+    from clew.engine.chat_commands.registry import ChatCommandReply
     from clew.engine.compaction import Compacted
-    from clew.engine.hearing import ChannelActor
-    from clew.engine.requests import RecordedRequest
-    from clew.engine.slash import ChatCommandReply
-    from clew.engine.turns import EngineServices
+    from clew.engine.recorded_requests import RecordedRequest
+    from clew.engine.turn_runner import EngineServices
 
 
 class Engine(ConversationQueries):

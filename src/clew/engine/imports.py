@@ -22,7 +22,7 @@ from clew.core.export_format.id_remap import IdRemapper
 from clew.core.export_format.schema import decode_line
 from clew.core.export_format.sealed_lines import parse_line
 from clew.core.ids import ConversationId
-from clew.engine.uncancelled import shield_until_done
+from clew.engine.cancellation import shield_until_done
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
 from clew.store.transactions import imports, owners
 

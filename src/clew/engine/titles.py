@@ -10,7 +10,7 @@ import structlog
 
 from clew.agent.title_generation import make_fallback_title, parse_title, request_title
 from clew.core.conversation import TitledBy
-from clew.engine.checks import validate_title
+from clew.engine.validation import validate_title
 from clew.errors import NotFound, TitleTaken, UsageError
 from clew.store.transactions import conversations, titles
 from clew.store.transactions.usage import TokenUsage, UsageRecord, record_usage

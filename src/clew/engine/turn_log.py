@@ -18,8 +18,8 @@ from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expiry_notice import read_notice
 from clew.core.ids import EntryId, SessionId
 from clew.core.model_changed import read_model_change
-from clew.engine.lasting import retry_shielded
-from clew.engine.warm import estimate_context_tokens
+from clew.engine.context_cache import estimate_context_tokens
+from clew.engine.store_retry import retry_shielded
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.turn import Turn
-    from clew.engine.hub import EventBus
-    from clew.engine.lasting import RetryingStore
-    from clew.engine.warm import ContextCache
+    from clew.engine.context_cache import ContextCache
+    from clew.engine.event_bus import EventBus
+    from clew.engine.store_retry import RetryingStore
 
 T = TypeVar("T")
 

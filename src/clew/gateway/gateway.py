@@ -11,8 +11,8 @@ from clew.core.access import AccessPolicy
 from clew.core.double_text import resolve_rule
 from clew.core.health import DeliveryLimits
 from clew.distribution import format_install_command
-from clew.engine.doors import WebhookRegistry
-from clew.engine.slash import COMMANDS
+from clew.engine.chat_commands.registry import COMMANDS
+from clew.engine.webhooks import WebhookRegistry
 from clew.errors import SettingsError
 from clew.gateway.channel import (
     Channel,

@@ -27,9 +27,9 @@ from clew.core.channel_events import (
 from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.route import Route
 from clew.core.scope import scope_of
-from clew.engine.hearing import ChangeOutcome, ChannelActor, FetchedFile
+from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
+from clew.engine.chat_commands.registry import find_command, is_command
 from clew.engine.log_throttle import LogThrottle
-from clew.engine.slash import find_command, is_command
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from clew.config import load_settings
 from clew.core.ids import ConversationId, SessionId, new_session_id
 from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.engine import Engine
-from clew.engine.facts import HookDispatcher
+from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.titles import TitleService
 from clew.hooks.manager import PluginManager
 from clew.store.opening import open_store
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.session import Session
     from clew.engine.compression_lock import CompressionLock
-    from clew.engine.turns import EngineServices
+    from clew.engine.turn_runner import EngineServices
     from clew.store.contract import Store
 
 

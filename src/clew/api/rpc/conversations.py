@@ -10,7 +10,7 @@ from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.text import sanitize_text
-from clew.engine.commands import parse_compaction_note
+from clew.engine.queued_commands import parse_compaction_note
 from clew.errors import NotFound
 from clew.wire import serializers
 from clew.wire.errors import CallFailed, ErrorCode

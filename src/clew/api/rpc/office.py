@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
-    from clew.engine.records import ConversationView
+    from clew.engine.queries import ConversationView
 
 #: The name of this front in the store.
 FRONT_NAME = "rpc"

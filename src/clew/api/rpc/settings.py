@@ -11,8 +11,8 @@ from clew.config.introspection import effective_values
 from clew.config.settings import OFFLINE
 from clew.config.toml_edit import write_setting
 from clew.core.scope import LOCAL
-from clew.engine.completing import complete_input as completed
-from clew.engine.slash import COMMANDS
+from clew.engine.chat_commands.registry import COMMANDS
+from clew.engine.completion import complete_input as completed
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.openrpc import build_openrpc
 from clew.wire.results import (

@@ -9,7 +9,7 @@ from clew.core.double_text import resolve_rule
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
-from clew.engine.orders import make_request_key
+from clew.engine.request_service import make_request_key
 from clew.wire import serializers
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.models import ApprovalShape, QueuedShape
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.api.rpc.office import RpcCall
     from clew.core.inbox import InboxItem
-    from clew.engine.orders import FetchedFile, IdempotencyKey
+    from clew.engine.request_service import FetchedFile, IdempotencyKey
     from clew.wire import params
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx2
 
 from clew.config.secret import Secret
-from clew.engine.doors import WEBHOOK_NOT_READY, WebhookRequest, WebhookResponse
+from clew.engine.webhooks import WEBHOOK_NOT_READY, WebhookRequest, WebhookResponse
 from clew.errors import (
     ChannelError,
     NotDelivered,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.agent.attachments import count_content_bytes
 from clew.agent.compactor import estimate_size, get_reported_tokens
 from clew.core.compaction import is_credible_count
-from clew.engine.attached import load_messages
+from clew.engine.attachments import load_messages
 from clew.store.transactions import context
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.agent.protocols import ToolResult
     from clew.core.ids import SessionId
     from clew.core.turn import Turn
-    from clew.engine.facts import HookDispatcher
+    from clew.engine.hook_dispatch import HookDispatcher
     from clew.store.contract import Store
 
 START_HOOK = "on_session_start"

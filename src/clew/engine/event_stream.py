@@ -16,7 +16,7 @@ from clew.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from clew.engine.hub import StoreChanged
+from clew.engine.event_bus import StoreChanged
 from clew.store.transactions import conversation_state, entries, turn_queries
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
     from clew.core.turn import Turn
-    from clew.engine.hub import EventBus, Subscriber
+    from clew.engine.event_bus import EventBus, Subscriber
     from clew.store.contract import Store, Tx
 
 _PAGE_SIZE = 200

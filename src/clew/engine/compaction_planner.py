@@ -22,7 +22,7 @@ from clew.agent.compactor import (
 from clew.core import compaction as rules
 from clew.core.context_view import CompactionPreview
 from clew.core.session_base import EntryRange, InlineMessage, merge_ranges
-from clew.engine.contexts import build_message_view
+from clew.engine.context_inspection import build_message_view
 from clew.errors import OperationRefused, StoreError
 from clew.store.transactions import compactions, entries
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage

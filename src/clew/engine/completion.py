@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.engine.slash import COMMANDS
+from clew.engine.chat_commands.registry import COMMANDS
 
 #: Suggestions per list.
 MAX_SUGGESTIONS = 50

@@ -11,8 +11,8 @@ from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.inbox import AcceptResult, InboxKind, NewInput
-from clew.engine.checks import validate_title
-from clew.engine.commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, make_retry_id
+from clew.engine.queued_commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, make_retry_id
+from clew.engine.validation import validate_title
 from clew.store.transactions import (
     branches,
     context,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.compaction import Compacted
-    from clew.engine.turns import EngineServices
+    from clew.engine.turn_runner import EngineServices
     from clew.store.contract import Tx
 
 

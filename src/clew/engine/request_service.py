@@ -16,8 +16,8 @@ from clew.core.events import TurnStarted
 from clew.core.inbox import NewInput
 from clew.core.session_base import InlineMessage
 from clew.core.text import sanitize_text
-from clew.engine.checks import validate_message
-from clew.engine.follow_input import stream_input
+from clew.engine.input_stream import stream_input
+from clew.engine.validation import validate_message
 from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, submissions, usage
 from clew.store.transactions.attachments import FetchedFile, add_file_details
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.turn import Turn
-    from clew.engine.turns import EngineServices
+    from clew.engine.turn_runner import EngineServices
     from clew.store.contract import Tx
 
 __all__ = [

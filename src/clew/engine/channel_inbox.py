@@ -11,7 +11,7 @@ from clew.core.channel_events import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
 from clew.core.inbox import AcceptResult, InboxKind, NewInput
 from clew.core.text import sanitize_text
-from clew.engine.checks import MAX_MESSAGE_LENGTH
+from clew.engine.validation import MAX_MESSAGE_LENGTH
 from clew.store.transactions import attachments, channel_inbox, chat_migration, inbox
 from clew.store.transactions.attachments import FetchedFile
 from clew.store.transactions.channel_inbox import ButtonResult, ChangeOutcome, ChannelActor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId, OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.route import Route
-    from clew.engine.turns import EngineServices
+    from clew.engine.turn_runner import EngineServices
 
 #: Maximum time that a message waits for its files.
 FILE_TIMEOUT = timedelta(seconds=60)

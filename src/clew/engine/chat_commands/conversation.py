@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
-from clew.engine.checks import validate_title
-from clew.engine.commands import parse_compaction_note
-from clew.engine.desk import WAITING_FOR_TURN, ChatCommandReply, parse_number
+from clew.engine.chat_commands.context import WAITING_FOR_TURN, ChatCommandReply, parse_number
+from clew.engine.queued_commands import parse_compaction_note
+from clew.engine.validation import validate_title
 from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clew.core.conversation import Conversation
     from clew.core.ids import ConversationId
-    from clew.engine.desk import CommandContext
+    from clew.engine.chat_commands.context import CommandContext
 
 #: Conversations per list.
 LIST_LIMIT = 10

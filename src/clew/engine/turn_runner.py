@@ -31,13 +31,13 @@ from clew.core.journal import CallStatus
 from clew.core.reset_policy import ResetPolicy
 from clew.core.text import is_blank
 from clew.core.turn import MAX_RESUMES, StopRequest, TurnOutcome
-from clew.engine.answers import TRUNCATION_NOTICE, build_final_text
-from clew.engine.facts import get_platform
-from clew.engine.journal import StoreJournal, read_batch_results
-from clew.engine.lasting import RetryingStore
-from clew.engine.leases import keep_lease
-from clew.engine.slots import DEFAULT_LIMIT
-from clew.engine.turn_facts import TurnHooks
+from clew.engine.final_text import TRUNCATION_NOTICE, build_final_text
+from clew.engine.hook_dispatch import get_platform
+from clew.engine.lease_renewal import keep_lease
+from clew.engine.store_retry import RetryingStore
+from clew.engine.tool_journal import StoreJournal, read_batch_results
+from clew.engine.turn_concurrency import DEFAULT_LIMIT
+from clew.engine.turn_hooks import TurnHooks
 from clew.engine.turn_log import NOTICE_FORMAT, StoreTurnLog
 from clew.errors import ClewError, LeaseExpired, LeaseLost, StoreUnavailable, TurnRolledBack
 from clew.store.transactions import entries, inbox, leases, rewinds, turn_queries, turns
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from clew.core.ids import IdGenerator, SessionIdFactory
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted, CompactionService
-    from clew.engine.facts import HookDispatcher
-    from clew.engine.hub import EventBus
-    from clew.engine.model_choice import ModelOverrides
-    from clew.engine.slots import TurnPermit
+    from clew.engine.context_cache import ContextCache
+    from clew.engine.event_bus import EventBus
+    from clew.engine.hook_dispatch import HookDispatcher
+    from clew.engine.model_overrides import ModelOverrides
     from clew.engine.titles import TitleService
-    from clew.engine.warm import ContextCache
+    from clew.engine.turn_concurrency import TurnPermit
     from clew.store.contract import Store
     from clew.store.transactions.turns import StartedWork
 

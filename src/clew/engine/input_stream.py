@@ -18,8 +18,8 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.core.turn import TurnOutcome, TurnState
-from clew.engine.hub import StoreChanged
-from clew.engine.lasting import RETRY_TIMEOUT, retry_while_unavailable
+from clew.engine.event_bus import StoreChanged
+from clew.engine.store_retry import RETRY_TIMEOUT, retry_while_unavailable
 from clew.store.transactions import conversations, entries, inbox
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.core.turn import Turn
-    from clew.engine.hub import EventBus, Subscriber
+    from clew.engine.event_bus import EventBus, Subscriber
     from clew.store.contract import Store, Tx
 
 

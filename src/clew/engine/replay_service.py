@@ -9,7 +9,7 @@ from clew.agent import messages
 from clew.agent.request_replay import resend_request
 from clew.core.entry import EntryKind
 from clew.core.ids import TurnId
-from clew.engine.requests import find_request, resolve_model
+from clew.engine.recorded_requests import find_request, resolve_model
 from clew.errors import NotFound
 from clew.store.transactions import model_requests, turn_queries
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
@@ -17,8 +17,8 @@ from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_mi
 if TYPE_CHECKING:
     from clew.agent.messages import ModelResponse
     from clew.core.ids import ConversationId
-    from clew.engine.requests import RecordedRequest
-    from clew.engine.turns import EngineServices
+    from clew.engine.recorded_requests import RecordedRequest
+    from clew.engine.turn_runner import EngineServices
 
 #: The purpose under which its usage is recorded.
 PURPOSE = "replay"

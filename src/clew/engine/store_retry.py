@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import structlog
 
-from clew.engine.uncancelled import shield_until_done
+from clew.engine.cancellation import shield_until_done
 from clew.errors import SearchNotReady, StoreUnavailable
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.core.turn import StartMode
-from clew.engine.commands import COMPRESS
-from clew.engine.hub import STORE_CHANGED
+from clew.engine.cancellation import shield_until_done
+from clew.engine.event_bus import STORE_CHANGED
 from clew.engine.log_throttle import LogThrottle
-from clew.engine.slots import TurnLimiter
+from clew.engine.queued_commands import COMPRESS
+from clew.engine.turn_concurrency import TurnLimiter
 from clew.engine.turn_log import compose_user_message
-from clew.engine.turns import TurnRunner
-from clew.engine.uncancelled import shield_until_done
+from clew.engine.turn_runner import TurnRunner
 from clew.errors import (
     LeaseHeld,
     NotFound,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
-    from clew.engine.slots import TurnPermit
-    from clew.engine.turns import EngineServices
+    from clew.engine.turn_concurrency import TurnPermit
+    from clew.engine.turn_runner import EngineServices
     from clew.store.transactions.turns import StartedWork
 
 log = structlog.get_logger(__name__)

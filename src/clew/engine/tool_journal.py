@@ -17,7 +17,7 @@ from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
-from clew.engine.lasting import retry_shielded
+from clew.engine.store_retry import retry_shielded
 from clew.store.transactions import approvals, attachments, entries, journal
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
-    from clew.engine.hub import EventBus
-    from clew.engine.lasting import RetryingStore
-    from clew.engine.turn_facts import TurnHooks
+    from clew.engine.event_bus import EventBus
+    from clew.engine.store_retry import RetryingStore
+    from clew.engine.turn_hooks import TurnHooks
     from clew.hooks.manager import PluginManager
     from clew.store.contract import Tx
 

@@ -8,8 +8,8 @@ from clew.core import scope as scopes
 from clew.core.access import AccessStatus
 from clew.core.approval import fits_in_chat
 from clew.core.turn import TurnState
-from clew.engine.chores import LIST_LIMIT
-from clew.engine.desk import ChatCommandReply, parse_number
+from clew.engine.chat_commands.context import ChatCommandReply, parse_number
+from clew.engine.chat_commands.conversation import LIST_LIMIT
 from clew.errors import InvalidTransition, UsageError
 from clew.store.transactions.channel_inbox import NOT_ALLOWED_NOTICE
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.core.access import Person
     from clew.core.approval import NumberedApproval
     from clew.core.conversation import Conversation
-    from clew.engine.desk import CommandContext
+    from clew.engine.chat_commands.context import CommandContext
 
 
 async def stop_turn(desk: CommandContext, argument: str) -> ChatCommandReply:

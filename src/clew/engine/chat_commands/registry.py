@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from clew.core.route import Route
 from clew.core.scope import can_see, scope_of
 from clew.engine import asides, chores
-from clew.engine.desk import ChatCommandReply, CommandContext
+from clew.engine.chat_commands.context import ChatCommandReply, CommandContext
 from clew.errors import NotFound, OperationRefused, UsageError
 
 if TYPE_CHECKING:
@@ -91,87 +91,87 @@ COMMANDS = (
         aliases=("reset",),
         arguments="[title]",
         help="start a new conversation here; the old one is kept",
-        run=chores.start_conversation,
+        run=conversation.start_conversation,
     ),
     ChatCommand(
-        name="stop", help="stop the answer that is being made", control=True, run=asides.stop_turn
+        name="stop", help="stop the answer that is being made", control=True, run=control.stop_turn
     ),
     ChatCommand(
         name="compress",
         aliases=("compact",),
         arguments="[focus]",
         help="summarise what is old, to make room; say what matters most",
-        run=chores.compress_context,
+        run=conversation.compress_context,
     ),
     ChatCommand(
         name="undo",
         arguments="[n]",
         help="take your last message (or the last n) and what followed out of the conversation",
-        run=chores.undo_exchanges,
+        run=conversation.undo_exchanges,
     ),
-    ChatCommand(name="retry", help="ask your last message again", run=chores.retry_message),
+    ChatCommand(name="retry", help="ask your last message again", run=conversation.retry_message),
     ChatCommand(
         name="branch",
         arguments="[title]",
         help="go on in a copy of this conversation; the original stays as it is",
-        run=chores.branch_conversation,
+        run=conversation.branch_conversation,
     ),
     ChatCommand(
         name="rewind",
         arguments="n",
         help="go back to right after entry n",
-        run=chores.rewind_conversation,
+        run=conversation.rewind_conversation,
     ),
     ChatCommand(
         name="title",
         arguments="[text]",
         help="name this conversation, or show its name",
-        run=chores.set_title,
+        run=conversation.set_title,
     ),
     ChatCommand(
         name="sessions",
         arguments="[query]",
         help="list your conversations, the last used first",
         control=True,
-        run=asides.list_sessions,
+        run=control.list_sessions,
     ),
     ChatCommand(
         name="resume",
         arguments="[n|title|id]",
         help="go on with another conversation: its number in /sessions, its title or its id",
-        run=chores.resume_conversation,
+        run=conversation.resume_conversation,
     ),
     ChatCommand(
         name="model",
         arguments="[name]",
         help="choose the model for this conversation, or show it",
-        run=chores.choose_model,
+        run=conversation.choose_model,
     ),
     ChatCommand(
-        name="queue", help="show the messages that wait", control=True, run=asides.show_queue
+        name="queue", help="show the messages that wait", control=True, run=control.show_queue
     ),
     ChatCommand(
         name="status",
         help="show this conversation and what it is doing",
         control=True,
-        run=asides.show_status,
+        run=control.show_status,
     ),
     ChatCommand(
-        name="usage", help="show what this conversation used", control=True, run=asides.show_usage
+        name="usage", help="show what this conversation used", control=True, run=control.show_usage
     ),
     ChatCommand(
         name="approve",
         arguments="[n|id|all]",
         help="allow the tool call that waits",
         control=True,
-        run=asides.approve_calls,
+        run=control.approve_calls,
     ),
     ChatCommand(
         name="deny",
         arguments="[n|id|all]",
         help="refuse the tool call that waits",
         control=True,
-        run=asides.deny_calls,
+        run=control.deny_calls,
     ),
     ChatCommand(
         name="pair",
@@ -179,7 +179,7 @@ COMMANDS = (
         help="let in whoever was shown this code, or show who is in; /pair remove ID shuts out",
         control=True,
         operator=True,
-        run=asides.manage_pairing,
+        run=control.manage_pairing,
     ),
     ChatCommand(
         name="help", arguments="[command]", help="show this list", control=True, run=_show_help
@@ -259,7 +259,7 @@ async def _build_context(
 REFERENCE_HEADER = """\
 # Chat commands
 
-<!-- Made by `python -m clew.engine.slash docs/reference/commands.md`: do not edit. -->
+<!-- Made by `python -m clew.engine.chat_commands.registry docs/reference/commands.md`: do not edit. -->
 
 Every front understands these: the terminal, chat platforms, JSON-RPC. They act on the conversation in which they
 are written, and see only what its people may see. What stands in brackets may be left out.

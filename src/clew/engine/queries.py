@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
 from clew.core.conversation import UNDELETE_FOR
-from clew.engine.checks import validate_title
+from clew.engine.validation import validate_title
 from clew.store import maintenance
 from clew.store.transactions import (
     conversation_state,
@@ -165,7 +165,7 @@ class ConversationQueries:
 
         :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
-        from clew.engine.contexts import inspect_context  # noqa: PLC0415  (the model library: a second)
+        from clew.engine.context_inspection import inspect_context  # noqa: PLC0415  (the model library: a second)
 
         await self._require_visible(conversation, conversation, viewer)
         return await inspect_context(self._store, conversation)

@@ -13,11 +13,11 @@ import structlog
 
 from clew.agent.session_environ import expose_session_environ
 from clew.core.ids import ConversationId
-from clew.engine.actors import ConversationWorkers
-from clew.engine.commands import run_queued_command
-from clew.engine.hub import STORE_CHANGED
+from clew.engine.conversation_workers import ConversationWorkers
+from clew.engine.event_bus import STORE_CHANGED
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.maintenance import run_maintenance
+from clew.engine.queued_commands import run_queued_command
 from clew.errors import StoreError
 from clew.store import maintenance
 from clew.store.contract import Topics
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.core.ids import OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
-    from clew.engine.turns import EngineServices
+    from clew.engine.turn_runner import EngineServices
 
 log = structlog.get_logger(__name__)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import OwnerId
     from clew.core.turn import TurnOutcome
-    from clew.engine.hub import EventBus
+    from clew.engine.event_bus import EventBus
     from clew.store.contract import Store
 
 

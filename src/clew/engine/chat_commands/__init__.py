@@ -1,0 +1,1 @@
+"""Commands that a person types into a conversation: /new, /undo, /queue …"""
