@@ -14,9 +14,9 @@ from clew.gateway.channels.discord import messages as discord
 from clew.gateway.channels.slack import messages as slack
 from clew.gateway.channels.telegram import messages as telegram
 from clew.gateway.channels.webhook import codec as webhook
-from clew.gateway.text.markdown import parse_markdown
-from clew.gateway.text.marked import JOINER, count_utf16_units
-from clew.gateway.text.pieces import CodeFrame, TextStyle, to_plain_text
+from clew.gateway.text.markdown_reader import parse_markdown
+from clew.gateway.text.markdown_writer import JOINER, count_utf16_units
+from clew.gateway.text.rich_text import CodeFrame, TextStyle, to_plain_text
 from clew.testing.discord.world import validate_message as checked_by_discord
 from clew.testing.slack.world import validate_message as checked_by_slack
 from clew.testing.slack.world import visible_text as shown_by_slack

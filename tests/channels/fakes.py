@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.gateway.text.markdown import parse_markdown
-from clew.gateway.text.pieces import to_plain_text
+from clew.gateway.text.markdown_reader import parse_markdown
+from clew.gateway.text.rich_text import to_plain_text
 from clew.testing.discord import FakeDiscord
 from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram

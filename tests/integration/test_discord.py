@@ -24,7 +24,7 @@ from clew.errors import (
     Throttled,
 )
 from clew.gateway.channel import ChannelConfig
-from clew.gateway.channels.discord import link
+from clew.gateway.channels.discord import gateway_connection
 from clew.gateway.channels.discord.channel import open_channel
 from clew.gateway.channels.discord.transport import to_channel_error
 from clew.testing.channels import FakeTimer, MemoryPlatform
@@ -231,7 +231,7 @@ async def test_what_is_said_while_no_process_runs_is_answered_once_after_a_resta
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_INVALID_SESSION_PAUSE", (0.0, 0.0))
+    monkeypatch.setattr(gateway_connection, "_INVALID_SESSION_PAUSE", (0.0, 0.0))
 
 
 @pytest.mark.usefixtures("at_once")

@@ -15,7 +15,7 @@ from clew.cli.doctoring.findings import FindingLevel
 from clew.config import load_settings
 from clew.core.health import ChannelState
 from clew.errors import NotSent
-from clew.gateway import supervision
+from clew.gateway import supervisor
 from clew.gateway.gateway import Gateway
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import MemoryChannel
@@ -90,9 +90,9 @@ async def test_b151_without_a_network_for_ten_minutes_the_gateway_stays_up_and_r
 async def test_b157_a_connect_that_hangs_and_cannot_be_cancelled_is_replaced(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "CONNECT_TIMEOUT", 0.05)
-    monkeypatch.setattr(supervision, "_CANCEL_GRACE", 0.05)
-    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(supervisor, "CONNECT_TIMEOUT", 0.05)
+    monkeypatch.setattr(supervisor, "_CANCEL_GRACE", 0.05)
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.05)
     network, over = asyncio.Event(), asyncio.Event()
 
     async def hang() -> None:

@@ -12,7 +12,7 @@ from pydantic_ai.messages import BinaryContent, ModelResponse, ToolCallPart, Use
 from clew.core.entry import Role
 from clew.core.health import ChannelState
 from clew.engine.attachments import load_messages
-from clew.gateway import supervision
+from clew.gateway import supervisor
 from clew.store.transactions import attachments, entries
 from clew.testing.telegram import FakeTelegram, FaultInjector
 from tests.channels.desk import Desk, echo, open_desk, telegram_desk, until
@@ -338,7 +338,7 @@ async def test_a_token_that_telegram_does_not_know_is_told_without_the_token(
 async def test_b148_a_poll_that_is_never_answered_is_replaced(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "SILENCE_TIMEOUT", 0.5)
+    monkeypatch.setattr(supervisor, "SILENCE_TIMEOUT", 0.5)
     with FakeTelegram(longest_poll=0.1) as telegram:
         async with open_desk(url, tmp_path, telegram) as desk:
             telegram.post_message("hello")

@@ -8,8 +8,8 @@ import pytest
 
 from clew.cli.entry import run_command
 from clew.config import load_settings
+from clew.gateway.channel_settings import find_channel_problems, list_channel_kinds
 from clew.gateway.gateway import find_channel_factory
-from clew.gateway.options import find_channel_problems, list_channel_kinds
 from clew.hooks.manager import PluginManager, load_plugins
 
 if TYPE_CHECKING:

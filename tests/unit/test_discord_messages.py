@@ -20,9 +20,9 @@ from clew.core.channel_events import (
 )
 from clew.gateway.channels.discord import codec
 from clew.gateway.channels.discord.messages import MAX_LENGTH, compute_nonce
-from clew.gateway.text.markdown import parse_markdown
-from clew.gateway.text.marked import count_utf16_units, is_linkable
-from clew.gateway.text.pieces import show_addresses, to_plain_text
+from clew.gateway.text.markdown_reader import parse_markdown
+from clew.gateway.text.markdown_writer import count_utf16_units, is_linkable
+from clew.gateway.text.rich_text import show_addresses, to_plain_text
 from clew.testing.discord.world import validate_message
 from tests.unit.test_marked import complain
 from tests.unit.test_splitting import DOCUMENTS, squeezed

@@ -9,8 +9,8 @@ from clew.core.access import ChannelAccount
 from clew.core.channel_events import ButtonPressed, MessageSender
 from clew.core.route import Route
 from clew.errors import Throttled
-from clew.gateway.gate import RateLimiter
-from clew.gateway.line import PlatformClient
+from clew.gateway.platform_client import PlatformClient
+from clew.gateway.rate_limiter import RateLimiter
 from clew.testing.channels import FakeTimer, MemoryPlatform
 
 if TYPE_CHECKING:

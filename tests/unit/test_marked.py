@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from clew.core.channel_events import Button, OutboundMessage
 from clew.gateway.channels.webhook import codec as webhook
-from clew.gateway.text.markdown import parse_markdown, parse_plain_text
-from clew.gateway.text.marked import JOINER, is_linkable
-from clew.gateway.text.pieces import CodeFrame, TextBlock, TextStyle, show_addresses, to_plain_text
+from clew.gateway.text.markdown_reader import parse_markdown, parse_plain_text
+from clew.gateway.text.markdown_writer import JOINER, is_linkable
+from clew.gateway.text.rich_text import (
+    CodeFrame,
+    TextBlock,
+    TextStyle,
+    show_addresses,
+    to_plain_text,
+)
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
 

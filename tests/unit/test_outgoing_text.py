@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from clew.core.channel_events import OutboundMessage
 from clew.core.text import is_blank
 from clew.gateway.channels.telegram import messages as telegram
-from clew.gateway.text.markdown import parse_markdown
-from clew.gateway.text.pieces import CodeFrame, to_plain_text
+from clew.gateway.text.markdown_reader import parse_markdown
+from clew.gateway.text.rich_text import CodeFrame, to_plain_text
 from tests.outgoing import DOCUMENTS, PLATFORMS, Document, judge
 
 EVERY = pytest.mark.parametrize("platform", PLATFORMS)

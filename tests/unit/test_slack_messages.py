@@ -17,9 +17,9 @@ from clew.core.channel_events import (
 )
 from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import MAX_LENGTH, escape_mrkdwn, unescape_mrkdwn
-from clew.gateway.text.markdown import parse_markdown
-from clew.gateway.text.marked import is_linkable
-from clew.gateway.text.pieces import show_addresses, to_plain_text
+from clew.gateway.text.markdown_reader import parse_markdown
+from clew.gateway.text.markdown_writer import is_linkable
+from clew.gateway.text.rich_text import show_addresses, to_plain_text
 from clew.testing.slack.world import validate_message, visible_text
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from clew.core.channel_events import Button, OutboundMessage
 from clew.gateway.channels.telegram import messages as telegram
-from clew.gateway.channels.telegram.markup import MAX_ENTITIES, MAX_LENGTH
-from clew.gateway.text.markdown import parse_markdown, parse_plain_text
-from clew.gateway.text.marked import count_utf16_units, is_linkable
-from clew.gateway.text.pieces import CodeFrame, show_addresses, to_plain_text
+from clew.gateway.channels.telegram.entities import MAX_ENTITIES, MAX_LENGTH
+from clew.gateway.text.markdown_reader import parse_markdown, parse_plain_text
+from clew.gateway.text.markdown_writer import count_utf16_units, is_linkable
+from clew.gateway.text.rich_text import CodeFrame, show_addresses, to_plain_text
 
 JOINER = "\N{WORD JOINER}"
 

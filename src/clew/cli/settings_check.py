@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.config.validation import find_problems
-from clew.gateway.options import find_channel_problems
+from clew.gateway.channel_settings import find_channel_problems
 
 if TYPE_CHECKING:
     from clew.config import Settings

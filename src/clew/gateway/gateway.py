@@ -21,9 +21,9 @@ from clew.gateway.channel import (
     ChannelStorage,
     MemoryChannelStorage,
 )
-from clew.gateway.options import list_channel_kinds
+from clew.gateway.channel_settings import list_channel_kinds
 from clew.gateway.router import ChannelPolicy
-from clew.gateway.supervision import ChannelSpec, ChannelSupervisor
+from clew.gateway.supervisor import ChannelSpec, ChannelSupervisor
 from clew.gateway.timer import SystemTimer, Timer
 
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from clew.core.double_text import DoubleText
     from clew.core.inbox import InboxItem
     from clew.engine.engine import Engine
-    from clew.gateway.line import PlatformClient
-    from clew.gateway.progress import PreviewStreamer
+    from clew.gateway.platform_client import PlatformClient
+    from clew.gateway.preview_streamer import PreviewStreamer
 
 log = structlog.get_logger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.text import sanitize_text
-from clew.gateway.text.markdown import parse_markdown, parse_plain_text
-from clew.gateway.text.pieces import TextBlock, TextRun, show_addresses
+from clew.gateway.text.markdown_reader import parse_markdown, parse_plain_text
+from clew.gateway.text.rich_text import TextBlock, TextRun, show_addresses
 from clew.gateway.text.splitting import TextCost, TextMeasure, split_blocks
 
 if TYPE_CHECKING:

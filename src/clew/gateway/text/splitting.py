@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
-from clew.gateway.text.pieces import (
+from clew.gateway.text.rich_text import (
     BlockFrame,
     CodeFrame,
     TextBlock,

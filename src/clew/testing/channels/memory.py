@@ -21,7 +21,7 @@ from clew.core.route import Route
 from clew.errors import ChannelError, NotDelivered, OutcomeUnknown, Throttled
 from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.pieces import BlockFrame, TextRun, to_plain_text
+from clew.gateway.text.rich_text import BlockFrame, TextRun, to_plain_text
 from clew.gateway.text.splitting import TextCost
 from clew.gateway.timer import SystemTimer, Timer
 from clew.testing.channels.contract import ShownMessage

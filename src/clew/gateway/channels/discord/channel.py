@@ -17,12 +17,12 @@ import structlog
 
 from clew.core.channel_events import IgnoredEvent
 from clew.errors import ChannelError, NotDelivered, SettingsError
-from clew.gateway.calls import create_http_session
 from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.discord import codec
-from clew.gateway.channels.discord.link import DiscordSession, GatewayConnection
+from clew.gateway.channels.discord.gateway_connection import DiscordSession, GatewayConnection
 from clew.gateway.channels.discord.messages import MAX_LENGTH
 from clew.gateway.channels.discord.transport import DiscordApi
+from clew.gateway.http import create_http_session
 from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.calls import read_file_content, translate_http_errors
+from clew.gateway.http import read_file_content, translate_http_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,12 +14,12 @@ from clew.config.secret import Secret
 from clew.core.channel_events import DM, IgnoredEvent, MessageReceived
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, NotDelivered, SettingsError
-from clew.gateway.calls import create_http_session
 from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import MAX_LENGTH, replace_buttons
-from clew.gateway.channels.slack.socket import SocketModeConnection
+from clew.gateway.channels.slack.socket_mode import SocketModeConnection
 from clew.gateway.channels.slack.transport import SlackApi
+from clew.gateway.http import create_http_session
 from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:

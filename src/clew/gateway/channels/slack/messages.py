@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.text.marked import is_linkable
+from clew.gateway.text.markdown_writer import is_linkable
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.pieces import (
+from clew.gateway.text.rich_text import (
     BlockFrame,
     CodeFrame,
     QuoteFrame,

@@ -16,7 +16,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.calls import TOTAL_TIMEOUT, read_file_content, translate_http_errors
+from clew.gateway.http import TOTAL_TIMEOUT, read_file_content, translate_http_errors
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -15,7 +15,7 @@ from clew.core.quotation import (
     quote_forwarded,
     quote_reply,
 )
-from clew.gateway.channels.telegram.rich import read_rich_files, read_rich_text
+from clew.gateway.channels.telegram.rich_messages import read_rich_files, read_rich_text
 from clew.gateway.payload import Json, as_object, as_objects
 from clew.gateway.payload import as_list as each_of
 

@@ -6,14 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.core.approval import CLOSED_BUTTON
-from clew.gateway.channels.telegram.markup import (
+from clew.gateway.channels.telegram.entities import (
     MAX_ENTITIES,
     MAX_LENGTH,
     TelegramMeasure,
     defuse_mentions,
     write_entities,
 )
-from clew.gateway.text.marked import count_utf16_units
+from clew.gateway.text.markdown_writer import count_utf16_units
 from clew.gateway.text.paging import paginate
 from clew.gateway.text.splitting import TextCost
 

@@ -23,7 +23,7 @@ from clew.core.route import Route
 from clew.core.text import sanitize_text
 from clew.gateway.channels.webhook.signing import WebhookRejected, WebhookSignature
 from clew.gateway.payload import as_list, as_objects
-from clew.gateway.text.marked import MarkdownMeasure, write_markdown
+from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
 from clew.gateway.text.splitting import TextCost
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.gateway.line import PlatformClient
+    from clew.gateway.platform_client import PlatformClient
     from clew.gateway.previews import PreviewRegistry
     from clew.gateway.timer import Timer
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from clew.core.ids import DeliveryId
     from clew.core.route import RouteKey
     from clew.engine.deliveries import AnswerPreview, ClaimedDelivery, DeliveryQueue
-    from clew.gateway.line import PlatformClient
-    from clew.gateway.monitor import DeliveryMonitor
+    from clew.gateway.delivery_monitor import DeliveryMonitor
+    from clew.gateway.platform_client import PlatformClient
     from clew.gateway.previews import PreviewRegistry
     from clew.gateway.timer import Timer
 

@@ -23,11 +23,11 @@ from clew.errors import (
     SettingsError,
     StoreError,
 )
-from clew.gateway.delivery import DeliverySender, DeliveryWorker
-from clew.gateway.line import PlatformClient
-from clew.gateway.monitor import DeliveryMonitor
+from clew.gateway.delivery_monitor import DeliveryMonitor
+from clew.gateway.delivery_worker import DeliverySender, DeliveryWorker
+from clew.gateway.platform_client import PlatformClient
+from clew.gateway.preview_streamer import PreviewStreamer
 from clew.gateway.previews import PreviewRegistry
-from clew.gateway.progress import PreviewStreamer
 from clew.gateway.router import ChannelPolicy, Router
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from clew.core.text import is_blank
 from clew.gateway.text.languages import is_language
-from clew.gateway.text.pieces import (
+from clew.gateway.text.rich_text import (
     BlockFrame,
     CodeFrame,
     QuoteFrame,

@@ -9,7 +9,7 @@ import structlog
 
 from clew.core.route import Route
 from clew.errors import ChannelError, OutcomeUnknown, StoreError, Throttled
-from clew.gateway.gate import RateLimiter
+from clew.gateway.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

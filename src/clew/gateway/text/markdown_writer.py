@@ -12,7 +12,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from clew.gateway.text.pieces import (
+from clew.gateway.text.rich_text import (
     BlockFrame,
     CodeFrame,
     QuoteFrame,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clew.gateway.text.marked import JOINER, count_utf16_units, is_linkable
-from clew.gateway.text.pieces import (
+from clew.gateway.text.markdown_writer import JOINER, count_utf16_units, is_linkable
+from clew.gateway.text.rich_text import (
     BlockFrame,
     CodeFrame,
     QuoteFrame,
