@@ -14,7 +14,7 @@ from pydantic_ai import Agent
 from clew import runtime
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.loop import AgentLoop
-from clew.api.serving import serve_api
+from clew.api.server import serve_api
 from clew.config import load_settings
 from clew.engine.engine import Engine
 from clew.gateway.gateway import Gateway

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import serve_client
+from clew.api.rpc.connection import serve_client
+from clew.api.rpc.context import RpcContext
 from clew.config import Settings
 from clew.core.ids import ConversationId
 from clew.core.route import local_route

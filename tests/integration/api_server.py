@@ -15,8 +15,8 @@ from openai import AsyncOpenAI
 
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
-from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
-from clew.api.serving import serve_api
+from clew.api.server import serve_api
+from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.config.secret import Secret
 from clew.config.settings import ApiSettings, ModelSettings, Settings, StoreSettings
 from clew.engine.engine import Engine

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import serve_client
+from clew.api.rpc.connection import serve_client
+from clew.api.rpc.context import RpcContext
 from clew.tui.client import Resumed, RpcClient
 from clew.tui.transports import in_process, websocket
 from tests.integration.api_server import TOKEN

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from clew.api.app import create_app
-from clew.api.pace import ApiTimeouts
-from clew.api.serving import serve_api
+from clew.api.server import serve_api
+from clew.api.timeouts import ApiTimeouts
 from clew.config.secret import Secret
 from clew.config.settings import ApiSettings
 from clew.errors import SettingsError

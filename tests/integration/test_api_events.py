@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from clew.api.pace import ApiTimeouts
+from clew.api.timeouts import ApiTimeouts
 from clew.testing import (
     Calls,
     CutStream,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.api.body import MAX_BODY_BYTES
+from clew.api.request_body import MAX_BODY_BYTES
 from tests.integration.api_server import TOKEN, running, settings_for
 
 if TYPE_CHECKING:

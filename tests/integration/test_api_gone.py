@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.pace import ApiTimeouts
+from clew.api.timeouts import ApiTimeouts
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.store.transactions import turn_queries
 from clew.testing import FakeProvider, Text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.api.pace import ApiTimeouts
+from clew.api.timeouts import ApiTimeouts
 from clew.testing import Fail, FakeProvider, Text, count_user_texts
 from tests.integration.api_server import always, events_of, running, settings_for, until
 

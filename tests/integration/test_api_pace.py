@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.pace import ApiTimeouts
+from clew.api.timeouts import ApiTimeouts
 from clew.testing import Fail, FakeProvider, Text, reply_in_sequence
 from tests.integration.api_server import (
     TOKEN,

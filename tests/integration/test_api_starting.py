@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 
 from clew.api.health import offered_models
 from clew.api.shutdown import ShutdownSignals
-from clew.api.starting import StartupApp
+from clew.api.startup_app import StartupApp
 from clew.config import Secret
 
 

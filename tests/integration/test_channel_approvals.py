@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import serve_client
+from clew.api.rpc.connection import serve_client
+from clew.api.rpc.context import RpcContext
 from clew.clock import SystemClock
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
 from clew.core.ids import ApprovalId, ConversationId, TurnId

@@ -11,7 +11,7 @@ import importlib, sys
 from clew.cli.common import undisturbed
 
 with undisturbed():
-    import clew.cli.gateway, clew.api.serving, clew.runtime
+    import clew.cli.gateway, clew.api.server, clew.runtime
 from clew.agent.models import ModelSpec, build_model
 
 def imported(*prefixes):

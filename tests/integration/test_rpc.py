@@ -14,9 +14,9 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from clew.api.pace import ApiTimeouts
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import serve_client
+from clew.api.rpc.connection import serve_client
+from clew.api.rpc.context import RpcContext
+from clew.api.timeouts import ApiTimeouts
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
 from clew.testing import Fail, FakeProvider, Text, count_user_texts, reply_in_sequence

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import MAX_OPEN_REQUESTS, serve_client
+from clew.api.rpc.connection import MAX_OPEN_REQUESTS, serve_client
+from clew.api.rpc.context import RpcContext
 from clew.wire.errors import ErrorCode
 from clew.wire.methods import METHODS
 from tests.contract import invariants

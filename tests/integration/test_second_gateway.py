@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.whereabouts import advertise, discover_server
+from clew.api.discovery import advertise, discover_server
 from clew.cli import entry
 
 if TYPE_CHECKING:

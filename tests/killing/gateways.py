@@ -9,8 +9,8 @@ import socket
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from clew.api.listening import bind_sockets
-from clew.api.serving import serve_api
+from clew.api.server import serve_api
+from clew.api.sockets import bind_sockets
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.store.transactions.turns import StartedWork

@@ -29,7 +29,7 @@ EDGES: tuple[Mutation, ...] = (
     Mutation(
         name="upgrade-body",
         mechanism="the body behind an offer of another protocol is read",
-        file="src/clew/api/connections.py",
+        file="src/clew/api/http_protocol.py",
         old="self._connection.head_without_upgrade + bytes(rest[after:])",
         new="self._connection.head_without_upgrade",
         test="tests/integration/test_api_upgrades.py::test_a_post_with_an_offer_keeps_its_body"

@@ -44,7 +44,7 @@ RPC = (
     Mutation(
         name="rpc-upgrade",
         mechanism="the limits of a request's head end with the upgrade",
-        file="src/clew/api/connections.py",
+        file="src/clew/api/http_protocol.py",
         old="        if self._upgraded:\n            return\n",
         new="",
         test=f"{_RPC}a_connection_lives_longer_than_the_head_of_a_request_may_take",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from clew.api.asking import PendingCompletion
+from clew.api.pending_completion import PendingCompletion
 from clew.engine.request_service import make_request_key
 from clew.errors import StoreUnavailable
 

@@ -15,7 +15,7 @@ from clew.wire.methods import METHODS
 from clew.wire.openrpc import build_openrpc, render_document, render_page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-AGAIN = "write it anew: python -m clew.api.rpc.reference docs/reference"
+AGAIN = "write it anew: python -m scripts.rpc_reference docs/reference"
 
 #: What the interface promises.
 PROMISED = (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from clew.api.guard import PUBLIC_PATHS
+from clew.api.auth import PUBLIC_PATHS
 from clew.config import load_settings
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.api.speech import StreamedText, remaining_text
+from clew.api.stream_reconciler import StreamedText, remaining_text
 
 
 def said(*steps: tuple[list[str], str]) -> str | None:

@@ -12,22 +12,22 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 
-from clew.api.chat import ChatCompletionsEndpoint
+from clew.api.auth import AuthMiddleware
+from clew.api.chat_completions import ChatCompletionsEndpoint
 from clew.api.conversations import ConversationEndpoints
 from clew.api.cors import cors_middleware
 from clew.api.endpoints import build_routes
 from clew.api.events import EventsEndpoint
-from clew.api.guard import AuthMiddleware
 from clew.api.health import offered_models
-from clew.api.hooks import WebhookEndpoint
+from clew.api.health_endpoints import SystemEndpoints
 from clew.api.metrics import MetricsEndpoint, MetricsMiddleware, RequestStats
 from clew.api.openapi import build_openapi
-from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
-from clew.api.rpc.socket import RpcWebSocketEndpoint
+from clew.api.routes import build_endpoints
+from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
-from clew.api.system import SystemEndpoints
-from clew.api.table import build_endpoints
+from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.webhooks import WebhookEndpoint
 from clew.distribution import VERSION
 from clew.errors import ClewError
 

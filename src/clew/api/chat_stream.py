@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from clew.api import endings, sse
-from clew.api.completion import ConversationRef, error_chunk
+from clew.api import outcome_mapping, sse
+from clew.api.openai_format import ConversationRef, error_chunk
 from clew.api.problems import Problem
-from clew.api.speech import StreamedText
 from clew.api.sse import EventStreamResponse, Interruption
+from clew.api.stream_reconciler import StreamedText
 from clew.core.entry import EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, InputCompleted, Retracted, Snapshot
 from clew.errors import ClewError
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from clew.api.answers import ChatResult
-    from clew.api.asking import PendingCompletion
-    from clew.api.pace import ApiTimeouts
+    from clew.api.chat_result import ChatResult
+    from clew.api.pending_completion import PendingCompletion
     from clew.api.sse import InterruptibleReader
+    from clew.api.timeouts import ApiTimeouts
     from clew.core.events import ConversationEvent
 
 
@@ -63,7 +63,10 @@ class ChatStreamResponse(Response):
         if first is Interruption.SHUTTING_DOWN:
             return self._pending.stopping_problem.to_response()
         if isinstance(first, InputCompleted):
-            place, problem = ConversationRef.from_result(first), endings.text_or_problem(first)
+            place, problem = (
+                ConversationRef.from_result(first),
+                outcome_mapping.text_or_problem(first),
+            )
             if isinstance(problem, Problem):
                 return (await self._pending.build_result(first)).plain_response
         else:
@@ -126,7 +129,7 @@ class ChatStreamResponse(Response):
             case Interruption.SHUTTING_DOWN:
                 return self._pending.stopping_problem
             case Retracted(reason=reason) if self._streamed.has_partial_response:
-                return endings.retracted_problem(reason)
+                return outcome_mapping.retracted_problem(reason)
             case EntryAppended() if text := _event_text(heard):
                 return self._reconcile_text(text)
             case Delta() | Snapshot() if text := _event_text(heard):
@@ -136,7 +139,7 @@ class ChatStreamResponse(Response):
 
     def _reconcile_text(self, text: str) -> str | Problem:
         missing = self._streamed.reconcile(text)
-        return endings.INCOMPLETE_STREAM if missing is None else missing
+        return outcome_mapping.INCOMPLETE_STREAM if missing is None else missing
 
 
 def _event_text(event: ConversationEvent) -> str:

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from starlette.responses import JSONResponse
 
-from clew.api import endings
-from clew.api.keys import idempotency_key
+from clew.api import outcome_mapping
+from clew.api.idempotency import idempotency_key
 from clew.api.problems import ProblemError, invalid_request
 from clew.api.sse import InterruptibleReader, Interruption
 from clew.core import session as reasons
@@ -190,7 +190,7 @@ class ConversationEndpoints:
         filed = await self.engine.sessions.queue_compaction(conversation, focus=focus)
         done = parse_compaction_note(await self._wait_for_command(request, filed))
         if done.busy:
-            raise ProblemError(endings.conflict_problem(done.note))
+            raise ProblemError(outcome_mapping.conflict_problem(done.note))
         return JSONResponse(
             serializers.serialize_compaction(done, session=done.session_id, moved=done.moved)
         )
@@ -218,11 +218,13 @@ class ConversationEndpoints:
                 ):
                     pass
             except StoreFull as error:
-                raise ProblemError(endings.STORE_FULL_QUEUED) from error
+                raise ProblemError(outcome_mapping.STORE_FULL_QUEUED) from error
         if isinstance(heard, Interruption):
-            raise ProblemError(endings.STOPPING_QUEUED)
+            raise ProblemError(outcome_mapping.STOPPING_QUEUED)
         if heard.outcome is not InboxOutcome.EXECUTED:
-            raise ProblemError(endings.conflict_problem(heard.note or "it was not carried out"))
+            raise ProblemError(
+                outcome_mapping.conflict_problem(heard.note or "it was not carried out")
+            )
         return heard.note or ""
 
     async def delete_conversation(
@@ -258,7 +260,7 @@ def conversation_json(view: ConversationView) -> dict[str, object]:
 def _build_accepted(accepted: AcceptResult) -> tuple[int, str]:
     """Return status and body for a message: 202, or 409 if it was rejected."""
     if accepted.outcome is InboxOutcome.REJECTED:
-        return 409, json.dumps(endings.rejected_problem().json_body)
+        return 409, json.dumps(outcome_mapping.rejected_problem().json_body)
     body = {
         "inbox_id": accepted.inbox_id,
         "conversation": accepted.conversation_id,

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Route
 
-from clew.api.body import parse_json_body, read_body, validate_model
+from clew.api.request_body import parse_json_body, read_body, validate_model
 from clew.api.schemas import EmptyInput, QueryParams, RequestBody
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-    from clew.api.pace import ApiTimeouts
+    from clew.api.timeouts import ApiTimeouts
 
 Q = TypeVar("Q", bound=QueryParams | EmptyInput)
 B = TypeVar("B", bound=RequestBody)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.api import sse
-from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.problems import invalid_request
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption
+from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.core.events import EntryAppended
 from clew.errors import NotFound, StoreError
 from clew.wire.event_serializer import serialize_event

@@ -20,12 +20,12 @@ from uuid import uuid4
 
 import structlog
 
+from clew.api.discovery import advertise, discover_server
 from clew.api.health import offered_models
-from clew.api.listening import base_url, bind_sockets, close_sockets
-from clew.api.serving import serve_app
+from clew.api.server import serve_app
 from clew.api.shutdown import ShutdownSignals
-from clew.api.starting import StartupApp
-from clew.api.whereabouts import advertise, discover_server
+from clew.api.sockets import base_url, bind_sockets, close_sockets
+from clew.api.startup_app import StartupApp
 from clew.cli.common import fast_import
 from clew.cli.logs import logs_to_stderr
 from clew.cli.model_check import check_models_usable

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from clew.api.whereabouts import discover_server
+from clew.api.discovery import discover_server
 from clew.cli.apart import reserve_stdout
 from clew.cli.gateway import run_until_signalled
 from clew.cli.logs import logs_to_file
@@ -129,8 +129,8 @@ async def _forward_to_client(
 
 
 async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
-    from clew.api.rpc.office import RpcContext  # noqa: PLC0415  (not to hand frames on)
-    from clew.api.rpc.peer import serve_client  # noqa: PLC0415
+    from clew.api.rpc.connection import serve_client  # noqa: PLC0415
+    from clew.api.rpc.context import RpcContext  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.subscriptions import ClientDisconnected  # noqa: PLC0415
     from clew.runtime import open_application  # noqa: PLC0415
 

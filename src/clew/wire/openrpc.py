@@ -103,7 +103,7 @@ def render_document(version: str) -> str:
 _PAGE_HEAD = f"""\
 # JSON-RPC
 
-<!-- Made by `python -m clew.api.rpc.reference docs/reference`: do not edit. -->
+<!-- Made by `python -m scripts.rpc_reference docs/reference`: do not edit. -->
 
 Terminal UI, desktop apps and programs speak this with Clew: JSON-RPC 2.0, over a WebSocket and over pipes. The same in
 a form for programs, an [OpenRPC](https://spec.open-rpc.org) document, is [rpc.json](rpc.json), and what `rpc.discover` answers.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from clew import runtime
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import serve_client
+from clew.api.rpc.connection import serve_client
+from clew.api.rpc.context import RpcContext
 from clew.config import load_settings
 from clew.core.session import Head
 from clew.engine.engine import Engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.office import conversation_model
+from clew.api.rpc.context import conversation_model
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
@@ -29,7 +29,7 @@ from clew.wire.results import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.rpc.office import RpcCall, RpcContext
+    from clew.api.rpc.context import RpcCall, RpcContext
     from clew.core.entry import Entry
     from clew.core.inbox import AcceptResult
     from clew.wire import params

@@ -20,7 +20,7 @@ from clew.wire.params import Params
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from clew.api.rpc.office import RpcCall
+    from clew.api.rpc.context import RpcCall
     from clew.wire.framing import RpcRequest
 
 log = structlog.get_logger(__name__)

@@ -30,7 +30,7 @@ from clew.wire.results import (
 )
 
 if TYPE_CHECKING:
-    from clew.api.rpc.office import RpcCall
+    from clew.api.rpc.context import RpcCall
     from clew.wire import params
 
 #: Settings are read once, at process start.

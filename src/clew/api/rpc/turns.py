@@ -27,7 +27,7 @@ from clew.wire.results import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.rpc.office import RpcCall
+    from clew.api.rpc.context import RpcCall
     from clew.core.inbox import InboxItem
     from clew.engine.request_service import FetchedFile, IdempotencyKey
     from clew.wire import params

@@ -10,7 +10,7 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Final
 
-from clew.api.whereabouts import discover_server
+from clew.api.discovery import discover_server
 from clew.cli.doctoring.findings import fail, format_size, ok, warn
 from clew.config.load import FOLDERS
 

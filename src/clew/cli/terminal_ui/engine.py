@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from anyio.from_thread import start_blocking_portal
 
-from clew.api.whereabouts import discover_server
+from clew.api.discovery import discover_server
 from clew.cli.common import fast_import
 from clew.errors import ClewError
 from clew.tui.transports import ConnectionLost, ConnectionRefused, websocket
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from anyio.from_thread import BlockingPortal
 
-    from clew.api.rpc.office import RpcContext
-    from clew.api.whereabouts import ServerAddress
+    from clew.api.discovery import ServerAddress
+    from clew.api.rpc.context import RpcContext
     from clew.config import Settings
     from clew.tui.transports import FrameConnection
 
@@ -120,7 +120,7 @@ class TuiBackend:
     def _load_engine(self) -> None:
         # Half a second of imports, while the screen is visible.
         with fast_import():
-            from clew.api.rpc.office import RpcContext  # noqa: PLC0415
+            from clew.api.rpc.context import RpcContext  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
 
@@ -170,7 +170,7 @@ class _LoopBridge:
 
     async def serve_frames(self, office: RpcContext) -> None:
         """Serve the client; runs in the engine's loop."""
-        from clew.api.rpc.peer import serve_client  # noqa: PLC0415  (loaded with the engine)
+        from clew.api.rpc.connection import serve_client  # noqa: PLC0415  (loaded with the engine)
 
         self._server_loop = asyncio.get_running_loop()
         self._client_loop.call_soon_threadsafe(self._ready.set)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
 
-from clew.api.body import read_body
 from clew.api.problems import INVALID_REQUEST, SERVER_ERROR, Problem
+from clew.api.request_body import read_body
 from clew.engine.webhooks import WebhookRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.api.pace import ApiTimeouts
     from clew.api.schemas import EmptyInput
+    from clew.api.timeouts import ApiTimeouts
     from clew.engine.webhooks import WebhookRegistry
 
 

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from clew.api.rpc.context import ConnectedClient, RequestOrder, RpcCall
 from clew.api.rpc.dispatch import dispatch_request, is_ordered
-from clew.api.rpc.office import ConnectedClient, RequestOrder, RpcCall
 from clew.api.rpc.subscriptions import ClientDisconnected
 from clew.wire import framing
 from clew.wire.errors import ErrorCode, RpcError
@@ -16,7 +16,7 @@ from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from clew.api.rpc.office import RpcContext
+    from clew.api.rpc.context import RpcContext
 
 #: The limit of unanswered requests of one client.
 MAX_OPEN_REQUESTS = 64

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from clew.api.guard import bearer_token, select_subprotocol
-from clew.api.rpc.office import RpcContext
-from clew.api.rpc.peer import serve_client
+from clew.api.auth import bearer_token, select_subprotocol
+from clew.api.rpc.connection import serve_client
+from clew.api.rpc.context import RpcContext
 from clew.api.rpc.subscriptions import ClientDisconnected
 
 if TYPE_CHECKING:

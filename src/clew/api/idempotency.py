@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.api.guard import bearer_token
+from clew.api.auth import bearer_token
 from clew.api.problems import invalid_request
 from clew.engine.request_service import make_request_key
 

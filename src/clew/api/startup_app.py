@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from clew.api import health
-from clew.api.guard import AuthMiddleware, send_problem
+from clew.api.auth import AuthMiddleware, send_problem
 from clew.api.problems import SERVER_ERROR, Problem
 from clew.api.shutdown import ShutdownSignals
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.problems import Problem
+from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 
 if TYPE_CHECKING:
     import asyncio

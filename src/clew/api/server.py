@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import structlog
 import uvicorn
 
-from clew.api.connections import protocol_with_timeouts
-from clew.api.listening import base_url, bind_sockets, close_sockets
-from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.http_protocol import protocol_with_timeouts
 from clew.api.shutdown import ShutdownSignals
+from clew.api.sockets import base_url, bind_sockets, close_sockets
+from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:

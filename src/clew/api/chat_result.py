@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
-from clew.api.completion import CompletionEncoder, ConversationRef, error_chunk
+from clew.api.openai_format import CompletionEncoder, ConversationRef, error_chunk
 from clew.api.problems import Problem
 from clew.engine.request_service import TokenUsage
 

@@ -13,13 +13,13 @@ from clew.wire import models
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.chat import ChatCompletionsEndpoint
+    from clew.api.chat_completions import ChatCompletionsEndpoint
     from clew.api.conversations import ConversationEndpoints
     from clew.api.endpoints import AnyEndpoint
     from clew.api.events import EventsEndpoint
-    from clew.api.hooks import WebhookEndpoint
+    from clew.api.health_endpoints import SystemEndpoints
     from clew.api.metrics import MetricsEndpoint
-    from clew.api.system import SystemEndpoints
+    from clew.api.webhooks import WebhookEndpoint
 
 _KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
 _CHAT_HEADERS = {

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import structlog
 from starlette.responses import Response
 
-from clew.api import endings
-from clew.api.answers import ChatResult
-from clew.api.completion import CompletionEncoder, ConversationRef
+from clew.api import outcome_mapping
+from clew.api.chat_result import ChatResult
+from clew.api.openai_format import CompletionEncoder, ConversationRef
 from clew.api.problems import ProblemError, problem_from_error
 from clew.errors import StoreFull, StoreUnavailable
 
 if TYPE_CHECKING:
-    from clew.api.chat_order import ChatCompletionInput
+    from clew.api.chat_request import ChatCompletionInput
     from clew.api.problems import Problem
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult
@@ -58,7 +58,7 @@ class PendingCompletion:
         answer = ChatResult(
             completion=self.encoder,
             conversation=ConversationRef.from_result(end),
-            outcome=endings.text_or_problem(end),
+            outcome=outcome_mapping.text_or_problem(end),
             usage=await self.requests.get_usage(end.turn),
         )
         if self.key is not None:
@@ -85,7 +85,7 @@ class PendingCompletion:
     @property
     def stopping_problem(self) -> Problem:
         """Return the problem for a server that stops before there is an answer."""
-        return replace(endings.STOPPING, again=self.key is not None, stored=True)
+        return replace(outcome_mapping.STOPPING, again=self.key is not None, stored=True)
 
     def problem_for(self, error: ClewError) -> ProblemError:
         """Return the problem for an error that occurred after the message was stored."""

@@ -11,7 +11,7 @@ import structlog
 from starlette.responses import JSONResponse, Response
 
 from clew.api import health
-from clew.api.chat_order import unknown_model_problem
+from clew.api.chat_request import unknown_model_problem
 from clew.api.problems import SERVER_ERROR, Problem
 from clew.errors import StoreError
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.api.answers import ChatResult
-from clew.api.asking import PendingCompletion
-from clew.api.chat_order import parse_chat_request
+from clew.api.chat_request import parse_chat_request
+from clew.api.chat_result import ChatResult
 from clew.api.chat_stream import ChatStreamResponse
-from clew.api.keys import caller_id, idempotency_key
-from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.idempotency import caller_id, idempotency_key
+from clew.api.pending_completion import PendingCompletion
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption, iter_chunks
+from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.core.events import InputCompleted
 from clew.engine.request_service import ClientHistory
 from clew.errors import ClewError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.api.chat_order import ChatCompletionInput
+    from clew.api.chat_request import ChatCompletionInput
     from clew.api.schemas import ChatRequest, EmptyInput
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
