@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli import entry
+from clew.cli import entry_point
 from tests.integration import stores
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def run(home: Path, *args: str) -> int:
-    return entry.run_command(["--home", str(home), *args])
+    return entry_point.run_command(["--home", str(home), *args])
 
 
 def data(capsys: pytest.CaptureFixture[str]) -> Any:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run_command
+from clew.cli.entry_point import run_command
+from clew.cli.output import Output
 from clew.cli.progress import ProgressBar
-from clew.cli.terminal import Output
 from clew.engine import imports
 
 if TYPE_CHECKING:

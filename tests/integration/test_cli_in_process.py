@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli import entry
+from clew.cli import entry_point
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Path:
 def test_data_is_printed_as_json(
     home: Path, args: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert entry.run_command(["--home", str(home), *args]) == 0
+    assert entry_point.run_command(["--home", str(home), *args]) == 0
     assert isinstance(json.loads(capsys.readouterr().out), dict)
 
 
@@ -55,7 +55,7 @@ def test_data_is_printed_as_json(
 def test_data_is_printed_for_people(
     home: Path, args: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert entry.run_command(["--home", str(home), *args]) == 0
+    assert entry_point.run_command(["--home", str(home), *args]) == 0
     assert told in capsys.readouterr().out
 
 
@@ -64,7 +64,7 @@ def test_a_provider_that_cannot_be_asked_elsewhere_is_refused(
 ) -> None:
     text = '[model]\nname = "openai-codex:x"\nbase_url = "http://box.lan/v1"\n'
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
-    assert entry.run_command(["--home", str(tmp_path), "config", "check"]) == 2
+    assert entry_point.run_command(["--home", str(tmp_path), "config", "check"]) == 2
     assert "model.base_url cannot be used with openai-codex" in capsys.readouterr().err
 
 
@@ -82,8 +82,12 @@ def test_the_interpreter_runs_the_program_too(
     "args", [["check"], ["check", "--json"], ["show"], ["show", "--home", "x"]]
 )
 def test_what_cannot_be_exits_2(home: Path, args: list[str]) -> None:
-    assert entry.run_command(["--home", str(home), "--set", "api.port=x", "config", *args]) == 2
     assert (
-        entry.run_command(["--home", str(home), "--set", "api.host=0.0.0.0", "config", "check"])
+        entry_point.run_command(["--home", str(home), "--set", "api.port=x", "config", *args]) == 2
+    )
+    assert (
+        entry_point.run_command(
+            ["--home", str(home), "--set", "api.host=0.0.0.0", "config", "check"]
+        )
         == 2
     )

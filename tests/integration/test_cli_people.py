@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run_command
+from clew.cli.entry_point import run_command
 from clew.cli.pair import open_pairing
 from clew.config import load_settings
 from clew.core.access import ChannelAccount

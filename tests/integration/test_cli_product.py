@@ -18,11 +18,11 @@ import httpx2
 import pytest
 import structlog
 
-from clew.cli.entry import run_command
-from clew.cli.lines import chat_with_editor
+from clew.cli.entry_point import run_command
+from clew.cli.line_chat import chat_with_editor
+from clew.cli.line_editor import LineEditor
 from clew.cli.logs import logs_to_file
-from clew.cli.prompting import LineEditor
-from clew.cli.terminal import Output
+from clew.cli.output import Output
 from clew.config import Secret, Settings
 from clew.config.settings import ModelSettings
 from clew.runtime import configure_default_logging, open_application

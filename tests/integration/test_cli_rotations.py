@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run_command
+from clew.cli.entry_point import run_command
 from clew.core.ids import SessionId
 from clew.store.opening import open_store
 from clew.store.transactions import locks

@@ -15,7 +15,7 @@ from clew.agent.advice import ADVICE
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
 from clew.agent.provider_errors import FailureKind, ProviderFailure
-from clew.cli import entry
+from clew.cli import entry_point
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_a_gateway_is_not_ready_with_a_model_that_cannot_be_made(
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    assert entry.run_command(["--home", str(tmp_path), "--set", "api.port=0", "serve"]) == 2
+    assert entry_point.run_command(["--home", str(tmp_path), "--set", "api.port=0", "serve"]) == 2
     seen = capsys.readouterr()
     assert seen.out == ""
     assert told in seen.err
@@ -194,7 +194,10 @@ def test_a_key_that_cannot_be_sent_is_told_by_every_command(
     monkeypatch.setenv("CLEW_MODEL__NAME", "openai-chat:m")
     monkeypatch.setenv("CLEW_MODEL__BASE_URL", f"http://127.0.0.1:{closed_port()}/v1")
     monkeypatch.setenv("CLEW_MODEL__API_KEY", key)
-    assert entry.run_command(["--home", str(tmp_path), "--set", "api.port=0", *args]) in (1, 2)
+    assert entry_point.run_command(["--home", str(tmp_path), "--set", "api.port=0", *args]) in (
+        1,
+        2,
+    )
     told = "".join(capsys.readouterr())
     assert "model.api_key cannot be used: character" in told
     assert "ready" not in told

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli import entry
+from clew.cli import entry_point
 from clew.testing import FakeProvider, count_user_texts
 from clew.testing.channels import MemoryPlatform
 from clew.wire import methods
@@ -107,12 +107,12 @@ def test_at_the_command_line(
     # A terminal hands over no surrogates, and no argument can hold a NUL.
     if way == "argument":
         text, wanted = KEPT, KEPT
-        assert entry.run_command([*command, "chat", text]) == 0
+        assert entry_point.run_command([*command, "chat", text]) == 0
     else:
         text, wanted = f"{KEPT}\x00p", f"{KEPT}\ufffdp"
         stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
         monkeypatch.setattr("sys.stdin", stdin)
-        assert entry.run_command([*command, "chat"]) == 0
+        assert entry_point.run_command([*command, "chat"]) == 0
     capsys.readouterr()
     assert asked(provider).split() == wanted.split()
     assert asked(provider) == wanted

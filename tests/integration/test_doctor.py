@@ -12,9 +12,9 @@ import pytest
 
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
-from clew.cli import entry
-from clew.cli.doctoring import machine, storing
-from clew.cli.doctoring.findings import FindingLevel, format_size
+from clew.cli import entry_point
+from clew.cli.doctor_checks import host, store
+from clew.cli.doctor_checks.findings import FindingLevel, format_size
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
 from clew.core.ids import ConversationId, OwnerId, new_session_id
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from clew.cli.doctoring.findings import DoctorFinding
+    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.store.contract import Store, Tx
 
 Found = dict[str, list[dict[str, Any]]]
@@ -47,7 +47,8 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Fo
         flags = [part for name, text in given.items() for part in ("--set", f"{name}={text}")]
         capsys.readouterr()
         assert (
-            entry.run_command(["--home", str(tmp_path), *flags, "doctor", *args, "--json"]) == code
+            entry_point.run_command(["--home", str(tmp_path), *flags, "doctor", *args, "--json"])
+            == code
         )
         answer = json.loads(capsys.readouterr().out)
         assert answer["ok"] == (code == 0)
@@ -190,14 +191,13 @@ async def test_a_model_that_says_nothing_is_not_waited_for_long() -> None:
 def test_a_port_is_free_or_ours_or_anothers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
-        anothers = machine.check_port(ApiSettings(port=number))
+        anothers = host.check_port(ApiSettings(port=number))
     assert anothers.level is FindingLevel.FAIL
     assert str(number) in anothers.detail
-    assert machine.check_port(ApiSettings(port=number)).level is FindingLevel.OK
-    assert machine.check_port(ApiSettings(host="192.0.2.1", port=number)).level is FindingLevel.FAIL
+    assert host.check_port(ApiSettings(port=number)).level is FindingLevel.OK
+    assert host.check_port(ApiSettings(host="192.0.2.1", port=number)).level is FindingLevel.FAIL
     assert (
-        machine.check_port(ApiSettings(host="no.such.host.invalid", port=1)).level
-        is FindingLevel.FAIL
+        host.check_port(ApiSettings(host="no.such.host.invalid", port=1)).level is FindingLevel.FAIL
     )
 
 
@@ -274,13 +274,13 @@ async def test_a_process_of_another_version_is_told(store: Store) -> None:
 
 
 async def _processes(store: Store) -> list[DoctorFinding]:
-    return [finding async for finding in storing.check_processes(store)]
+    return [finding async for finding in store.check_processes(store)]
 
 
 async def test_clocks_that_differ_are_told(store_url: str, tmp_path: Path) -> None:
     for shift, word in ((-3600, "behind"), (3600, "ahead of")):
         async with await open_store(store_url, home=tmp_path, clock=Shifted(shift)) as store:
-            found = await storing.check_clocks(store)
+            found = await store.check_clocks(store)
         assert found.level is FindingLevel.WARN
         assert f"3600 s {word}" in found.detail or f"3599 s {word}" in found.detail
 
@@ -289,7 +289,7 @@ async def test_an_entry_of_the_future_is_told(store_url: str, tmp_path: Path) ->
     async with await open_store(store_url, home=tmp_path, clock=Shifted(7200)) as store:
         await store.write(said, "cnv_1")
     async with await open_store(store_url, home=tmp_path) as store:
-        found = await storing.check_clocks(store)
+        found = await store.check_clocks(store)
     assert found.level is FindingLevel.WARN
     assert "yet to come" in found.detail
 
@@ -306,9 +306,9 @@ class Shifted(SystemClock):
 
 async def test_a_damaged_index_and_one_that_is_behind_are_told(store: Store) -> None:
     await store.write(said, "cnv_1")
-    assert (await storing.check_search_index(store)).detail.endswith("are to be added")
+    assert (await store.check_search_index(store)).detail.endswith("are to be added")
     await store.write(_break)
-    found = await storing.check_search_index(store)
+    found = await store.check_search_index(store)
     assert found.level is FindingLevel.WARN
     assert "damaged" in found.detail
 
@@ -319,10 +319,10 @@ def _break(t: Tx) -> None:
 
 def test_a_log_that_is_not_written_back_is_told(tmp_path: Path) -> None:
     database = made(tmp_path)
-    assert storing.check_file_size(database).level is FindingLevel.OK
+    assert store.check_file_size(database).level is FindingLevel.OK
     with (tmp_path / "clew.db-wal").open("wb") as log:
         log.truncate(3 * JOURNAL_LIMIT)
-    assert storing.check_file_size(database).level is FindingLevel.WARN
+    assert store.check_file_size(database).level is FindingLevel.WARN
 
 
 def test_a_store_without_wal_and_an_old_sqlite_are_reported(
@@ -335,7 +335,7 @@ def test_a_store_without_wal_and_an_old_sqlite_are_reported(
     (journal,) = told()["journal"]
     assert journal["level"] == "warn"
     assert "virtiofs" in journal["detail"]
-    monkeypatch.setattr(storing, "sqlite_version", lambda: "3.40.1")
+    monkeypatch.setattr(store, "sqlite_version", lambda: "3.40.1")
     (sqlite,) = told(code=1)["sqlite"]
     assert "upgrade apsw" in sqlite["detail"]
 
@@ -355,7 +355,9 @@ def test_people_get_lines_with_what_to_do(
 ) -> None:
     tmp_path.chmod(0o755)
     assert (
-        entry.run_command(["--home", str(tmp_path), "--set", "api.port=0", "doctor", "--offline"])
+        entry_point.run_command(
+            ["--home", str(tmp_path), "--set", "api.port=0", "doctor", "--offline"]
+        )
         == 1
     )
     told = capsys.readouterr()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 import pytest
 import structlog
 
-from clew.cli import entry
+from clew.cli import entry_point
 from clew.errors import StoreFull
 from clew.store.opening import open_store
 from clew.testing import FakeProvider, Text
@@ -98,9 +98,9 @@ async def test_an_answer_for_which_there_is_no_room_is_made_again_when_there_is(
 def test_the_doctor_says_that_there_is_no_room(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert entry.run_command(["--home", str(tmp_path), "sessions", "list"]) == 0
+    assert entry_point.run_command(["--home", str(tmp_path), "sessions", "list"]) == 0
     monkeypatch.setattr("clew.store.sqlite.store._ROOM", 1 << 70)
-    assert entry.run_command(["--home", str(tmp_path), "doctor", "--offline"]) == 1
+    assert entry_point.run_command(["--home", str(tmp_path), "doctor", "--offline"]) == 1
     assert "no space left" in capsys.readouterr().out
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.lines import chat_with_editor
-from clew.cli.terminal import Output
+from clew.cli.line_chat import chat_with_editor
+from clew.cli.output import Output
 from clew.config.settings import PluginsSettings
 from clew.core.session import REOPEN, TUI_CLOSE
 from clew.store.opening import open_store

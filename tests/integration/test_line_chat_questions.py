@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import pytest
 
-from clew.cli.entry import run_command
-from clew.cli.lines import chat_with_editor
-from clew.cli.prompting import LineEditor
-from clew.cli.terminal import Output
+from clew.cli.entry_point import run_command
+from clew.cli.line_chat import chat_with_editor
+from clew.cli.line_editor import LineEditor
+from clew.cli.output import Output
 from clew.config import load_settings
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from clew.testing.provider import reply_in_sequence

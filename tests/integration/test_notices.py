@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from pydantic_ai import Agent
 from structlog.testing import capture_logs
 
-from clew.cli.telling import EventPrinter
-from clew.cli.terminal import Output
+from clew.cli.event_printer import EventPrinter
+from clew.cli.output import Output
 from clew.core.route import local_route
 from clew.testing import Calls, Fail, LengthStop, ScriptedCall, Text
 from tests.failing.desk import FORMATS, always, open_desk

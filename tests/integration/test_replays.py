@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run_command
+from clew.cli.entry_point import run_command
 from clew.errors import NotFound
 from clew.store.transactions.usage import sum_usage
 from clew.testing import Calls, Fail, FakeProvider, ScriptedCall, Text, reply_in_sequence

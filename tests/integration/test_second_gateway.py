@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.api.discovery import advertise, discover_server
-from clew.cli import entry
+from clew.cli import entry_point
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def serve(home: Path, port: int) -> int:
-    return entry.run_command(["--home", str(home), "--set", f"api.port={port}", "serve"])
+    return entry_point.run_command(["--home", str(home), "--set", f"api.port={port}", "serve"])
 
 
 def dead_process() -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli import entry
+from clew.cli import entry_point
 from clew.config.toml_edit import edit_toml
 from clew.errors import UsageError
 from clew.testing import Fail, FakeProvider, Html, Text
@@ -46,7 +46,7 @@ class Setup:
 
     def run(self, *args: str) -> Ran:
         self._capsys.readouterr()
-        code = entry.run_command(["--home", str(self.home), "setup", *args])
+        code = entry_point.run_command(["--home", str(self.home), "setup", *args])
         told = self._capsys.readouterr()
         assert SECRET not in told.out + told.err
         assert "Traceback" not in told.err
@@ -246,5 +246,5 @@ def test_the_chat_works_that_was_set_up(
 ) -> None:
     provider.script = reply_in_sequence([Text("ok"), Text("hello from the model")])
     assert setup.run("--look-at", provider.openai_url).code == 0
-    assert entry.run_command(["--home", str(setup.home), "chat", "hi"]) == 0
+    assert entry_point.run_command(["--home", str(setup.home), "chat", "hi"]) == 0
     assert capsys.readouterr().out.strip() == "hello from the model"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.setting_up.choosing import ModelSelector
-from clew.cli.setting_up.course import SetupCancelled, run_setup
-from clew.cli.setting_up.person import Prompter
-from clew.cli.setting_up.wishes import SetupOptions
-from clew.cli.terminal import get_outputs
+from clew.cli.output import get_outputs
+from clew.cli.setup_wizard.flow import SetupCancelled, run_setup
+from clew.cli.setup_wizard.model_selection import ModelSelector
+from clew.cli.setup_wizard.options import SetupOptions
+from clew.cli.setup_wizard.prompts import Prompter
 from clew.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import apsw
 import pytest
 from structlog.testing import capture_logs
 
-from clew.cli import entry
+from clew.cli import entry_point
 from clew.errors import StoreDamaged
 from clew.store.maintenance import update_index
 from clew.store.opening import open_store
@@ -150,13 +150,13 @@ async def test_a_gateway_says_that_its_store_is_damaged(tmp_path: Path) -> None:
 def test_the_command_exits_with_1_and_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert entry.run_command(["--home", str(tmp_path), "fsck"]) == 0
+    assert entry_point.run_command(["--home", str(tmp_path), "fsck"]) == 0
     assert "nothing is stored yet" in capsys.readouterr().err
-    assert entry.run_command(["--home", str(tmp_path), "sessions", "list"]) == 0
-    assert entry.run_command(["--home", str(tmp_path), "fsck"]) == 0
+    assert entry_point.run_command(["--home", str(tmp_path), "sessions", "list"]) == 0
+    assert entry_point.run_command(["--home", str(tmp_path), "fsck"]) == 0
     assert "0 entries in 0 conversations" in capsys.readouterr().err
     ruin(tmp_path, "entry")
-    assert entry.run_command(["--home", str(tmp_path), "fsck", "--repair"]) == 1
+    assert entry_point.run_command(["--home", str(tmp_path), "fsck", "--repair"]) == 1
     told = capsys.readouterr().out
     assert told.startswith("pages ")
     assert "to decide: stop everything that uses the store, copy its files" in told

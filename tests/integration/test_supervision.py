@@ -10,8 +10,8 @@ import httpx2
 import pytest
 import structlog
 
-from clew.cli.doctoring.channels import check_channels, check_deliveries
-from clew.cli.doctoring.findings import FindingLevel
+from clew.cli.doctor_checks.channels import check_channels, check_deliveries
+from clew.cli.doctor_checks.findings import FindingLevel
 from clew.config import load_settings
 from clew.core.health import ChannelState
 from clew.errors import NotSent

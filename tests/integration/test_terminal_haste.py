@@ -9,12 +9,12 @@ from textual import events
 
 from clew.testing import FakeProvider, Text
 from clew.tui.screens.compaction import CompactionScreen
+from clew.tui.screens.conversations import ConversationPicker
 from clew.tui.screens.decision import ConfirmationScreen
-from clew.tui.screens.keys import HelpScreen
+from clew.tui.screens.edit_dialog import EditDialog
+from clew.tui.screens.help import HelpScreen
 from clew.tui.screens.picker import FilterPicker, PickerItem
 from clew.tui.screens.queue import QueuePicker
-from clew.tui.screens.sessions import ConversationPicker
-from clew.tui.screens.writing import EditDialog
 from tests.integration.api_server import always, running, settings_for
 from tests.tui.screen import at
 from tests.waiting import wait_until
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clew.tui.desk import ConversationController
+    from clew.tui.controller import ConversationController
     from clew.tui.screens.dialog import Dialog
 
 DIALOGS: dict[str, Callable[[ConversationController], Dialog[Any]]] = {

@@ -13,7 +13,7 @@ from clew.core.entry import Role
 from clew.testing import Endless, FakeProvider, Slow, Text
 from clew.testing.provider import Calls, ScriptedCall, echo, reply_by_user_text, reply_in_sequence
 from clew.tui.screens.approval import ApprovalScreen
-from clew.tui.state.guard import MIN_PAUSE
+from clew.tui.state.typing_guard import MIN_PAUSE
 from clew.tui.widgets.prompt import Prompt
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import running, serving, settings_for

@@ -13,15 +13,15 @@ from textual.events import Paste
 
 from bench.lasting import lengthened
 from clew.cli.common import CliContext
-from clew.cli.opening import open_tui
+from clew.cli.open_tui import open_tui
 from clew.config.settings import CompactionSettings, ToolsSettings
 from clew.errors import ClewError
 from clew.testing import Endless, FakeProvider, Text
 from clew.testing.provider import Calls, ScriptedCall, echo, reply_by_user_text, reply_in_sequence
 from clew.tui.app import TerminalApp
 from clew.tui.transports import ConnectionRefused
+from clew.tui.widgets.completion_menu import CompletionMenu
 from clew.tui.widgets.prompt import Prompt
-from clew.tui.widgets.proposals import CompletionMenu
 from clew.tui.widgets.transcript import Transcript
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import running, serving, settings_for

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from clew.cli.entry import run_command
-from clew.cli.talk import ChatClient
+from clew.cli.chat_client import ChatClient
+from clew.cli.entry_point import run_command
 from clew.config import load_settings
 from clew.runtime import open_application
 from tests.integration.test_line_chat_questions import AGENT

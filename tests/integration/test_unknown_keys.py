@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.entry import run_command
+from clew.cli.entry_point import run_command
 from clew.config import load_settings
 from clew.gateway.channel_settings import find_channel_problems, list_channel_kinds
 from clew.gateway.gateway import find_channel_factory

@@ -17,7 +17,7 @@ from clew.testing import FakeProvider, Text
 from clew.testing.provider import Calls, ScriptedCall
 from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.screens.chat import ChatScreen
-from clew.tui.state.guard import MIN_PAUSE
+from clew.tui.state.typing_guard import MIN_PAUSE
 from clew.tui.transports import ConnectionLost
 from clew.tui.widgets.prompt import Prompt
 from clew.wire import methods

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from clew.tui.app import TerminalApp
-from clew.tui.state.guard import MIN_PAUSE
+from clew.tui.state.typing_guard import MIN_PAUSE
 from tests.integration.rpc_clients import over_pipe
 
 if TYPE_CHECKING:

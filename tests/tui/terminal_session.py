@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from clew.tui.app import TerminalApp
 from clew.tui.screens.approval import ApprovalScreen
-from clew.tui.state.guard import MIN_PAUSE
-from clew.tui.text.painter import BlockRenderer
+from clew.tui.state.typing_guard import MIN_PAUSE
 from clew.tui.text.palette import Palette
+from clew.tui.text.renderer import BlockRenderer
 from clew.tui.widgets.activity import ActivityBar
-from clew.tui.widgets.pieces import TranscriptLayout
 from clew.tui.widgets.transcript import Transcript
+from clew.tui.widgets.transcript_layout import TranscriptLayout
 from tests.integration.rpc_clients import over_pipe
 from tests.tui.screen import ManualClock
 from tests.tui.terminal_emulator import PseudoTerminal, drawn_afresh, driver_on, signals_kept

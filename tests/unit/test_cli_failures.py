@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from clew.cli import commands, entry
+from clew.cli import commands, entry_point
 from clew.cli.lazy import LazyCommand
 from clew.distribution import VERSION
 from clew.errors import LeaseHeld, NotFound, SettingsError, StoreFull
@@ -64,30 +64,30 @@ def test_an_error_has_its_exit_code(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raised.append(error)
-    assert entry.run_command(["fail"]) == code
+    assert entry_point.run_command(["fail"]) == code
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_an_error_is_told_as_a_sentence_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
     raised.append(StoreFull("the disk is full"))
-    entry.run_command(["fail"])
+    entry_point.run_command(["fail"])
     assert capsys.readouterr().err == "clew: the disk is full\n"
 
 
 def test_errors_of_several_tasks_are_told_each(capsys: pytest.CaptureFixture[str]) -> None:
     inner = ExceptionGroup("", [NotFound("turn", "t1")])
     raised.append(ExceptionGroup("tasks", [StoreFull("the disk is full"), inner]))
-    assert entry.run_command(["fail"]) == 2
+    assert entry_point.run_command(["fail"]) == 2
     assert capsys.readouterr().err == "clew: the disk is full\nclew: there is no turn 't1'\n"
 
 
 def test_a_bug_is_not_hidden() -> None:
     raised.append(ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
-        entry.run_command(["fail"])
+        entry_point.run_command(["fail"])
     raised.append(ExceptionGroup("tasks", [StoreFull("x"), ZeroDivisionError()]))
     with pytest.raises(ExceptionGroup):
-        entry.run_command(["fail"])
+        entry_point.run_command(["fail"])
 
 
 def test_the_version_is_that_of_the_project() -> None:
@@ -96,13 +96,13 @@ def test_the_version_is_that_of_the_project() -> None:
 
 
 def test_a_command_may_choose_its_exit_code() -> None:
-    assert entry.run_command(["leave"]) == 1
+    assert entry_point.run_command(["leave"]) == 1
 
 
 def test_a_command_whose_module_is_missing_is_not_there(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert entry.run_command(["--help"]) == 0
+    assert entry_point.run_command(["--help"]) == 0
     assert "absent" not in capsys.readouterr().out
-    assert entry.run_command(["absent"]) == 2
+    assert entry_point.run_command(["absent"]) == 2
     assert "No such command 'absent'" in capsys.readouterr().err

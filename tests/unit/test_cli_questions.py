@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.cli.questions import ApprovalPrompt, LineMeaning, format_prompts
-from clew.cli.typed import TypeaheadParser, TypedLine
+from clew.cli.approval_prompt import ApprovalPrompt, LineMeaning, format_prompts
+from clew.cli.typeahead import TypeaheadParser, TypedLine
 from clew.core.approval import Approval, ApprovalState
 from clew.core.ids import ApprovalId, ConversationId, TurnId
 

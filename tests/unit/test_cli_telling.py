@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.telling import EventPrinter, is_success
-from clew.cli.terminal import Output
+from clew.cli.event_printer import EventPrinter, is_success
+from clew.cli.output import Output
 from clew.core.entry import GENESIS, Entry, EntryKind, Role
 from clew.core.events import (
     Delta,
@@ -25,7 +25,7 @@ from clew.core.inbox import InboxOutcome
 from clew.core.turn import Turn, TurnOutcome, TurnState
 
 if TYPE_CHECKING:
-    from clew.cli.talk import InputEvent
+    from clew.cli.chat_client import InputEvent
 
 CONVERSATION, SESSION, TURN = ConversationId("cnv_1"), SessionId("s"), TurnId("trn_1")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

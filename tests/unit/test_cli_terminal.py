@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.telling import remaining_text
-from clew.cli.terminal import Output, display_width, format_table, to_single_line
-from clew.cli.typed import TypeaheadParser
+from clew.cli.event_printer import remaining_text
+from clew.cli.output import Output, display_width, format_table, to_single_line
+from clew.cli.typeahead import TypeaheadParser
 
 
 class Screen(io.StringIO):

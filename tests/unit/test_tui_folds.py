@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.tui.state.folds import MAX_CHARACTERS, MAX_LINES, PasteFolds
+from clew.tui.state.paste_folding import MAX_CHARACTERS, MAX_LINES, PasteFolds
 
 LONG = st.text(alphabet="a[] \n#", min_size=MAX_CHARACTERS + 1, max_size=MAX_CHARACTERS + 5)
 SHORT = st.text(alphabet="a[]#\n", max_size=9).filter(lambda text: text.count("\n") < MAX_LINES)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from clew.tui.state import reduce
+from clew.tui.state import reducer
+from clew.tui.state.labels import format_duration
 from clew.tui.state.view import ToolCallView, ToolProgress, TurnTotals, ViewState
-from clew.tui.state.words import format_duration
 from clew.tui.text.diffs import extract_diff
-from clew.tui.text.painter import BlockRenderer
 from clew.tui.text.palette import Palette
-from clew.tui.widgets.pieces import TranscriptLayout
+from clew.tui.text.renderer import BlockRenderer
+from clew.tui.widgets.transcript_layout import TranscriptLayout
 from tests.unit.test_tui_view import CONVERSATION, STATE, after, begun, notice
 
 BEGUN = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
@@ -64,7 +64,7 @@ def test_below_an_answer_stands_who_gave_it_how_long_it_took_and_how_many_tokens
 
 
 def test_an_answer_whose_beginning_is_not_loaded_tells_no_time() -> None:
-    view = reduce.open_conversation(
+    view = reducer.open_conversation(
         ViewState(), CONVERSATION.model_copy(update={"entries": 3}), STATE
     )
     view = after(view, entry(4, "assistant", "done", second=9, usage={"output_tokens": 5}))

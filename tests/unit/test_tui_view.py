@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.tui.state import reduce
-from clew.tui.state.typed import (
+from clew.tui.state import reducer
+from clew.tui.state.input_history import (
     InputHistory,
     find_file_mentions,
     parse_history,
     serialize_text,
     strip_file_lines,
 )
+from clew.tui.state.labels import context_gauge, status_text
 from clew.tui.state.view import BlockKind, LinkState, ToolProgress, ViewState
-from clew.tui.state.words import context_gauge, status_text
-from clew.tui.text.chunks import split_blocks
-from clew.tui.text.painter import BlockRenderer
+from clew.tui.text.markdown_blocks import split_blocks
 from clew.tui.text.palette import Palette
-from clew.tui.widgets.pieces import BATCH_SIZE, TranscriptLayout
+from clew.tui.text.renderer import BlockRenderer
+from clew.tui.widgets.transcript_layout import BATCH_SIZE, TranscriptLayout
 from clew.wire.event_models import AnyNotice, parse_notice
 from clew.wire.models import (
     ConversationShape,
@@ -60,7 +60,7 @@ STATE = StateShape(
 
 def begun(entries: int = 0) -> ViewState:
     shape = CONVERSATION.model_copy(update={"entries": entries})
-    return reduce.open_conversation(ViewState(), shape, STATE)
+    return reducer.open_conversation(ViewState(), shape, STATE)
 
 
 def notice(type_: str, seq: int = 0, **fields: Any) -> AnyNotice:
@@ -87,7 +87,7 @@ RETURN = {"part_kind": "tool-return", "content": "seen", "tool_call_id": "c1"}
 
 def after(view: ViewState, *notices: AnyNotice) -> ViewState:
     for each in notices:
-        view = reduce.apply_event(view, each)
+        view = reducer.apply_event(view, each)
     return view
 
 
@@ -105,7 +105,7 @@ def test_a_missing_entry_is_noticed_and_nothing_behind_it_is_shown() -> None:
     view = after(begun(), said(1, "a"), said(3, "c"))
     assert view.gap
     assert (texts(view), view.seq) == (["a"], 1)
-    assert texts(after(reduce.reset_live(view), said(2, "b"), said(3, "c"))) == ["a", "b", "c"]
+    assert texts(after(reducer.reset_live(view), said(2, "b"), said(3, "c"))) == ["a", "b", "c"]
 
 
 @given(st.lists(st.integers(1, 12), max_size=40))
@@ -114,7 +114,7 @@ def test_whatever_is_told_how_often_the_entries_stand_once_and_in_order(seqs: li
     for seq in seqs:
         view = after(view, said(seq, str(seq)))
         if view.gap:
-            view = after(reduce.reset_live(view), *(said(n, str(n)) for n in range(1, seq + 1)))
+            view = after(reducer.reset_live(view), *(said(n, str(n)) for n in range(1, seq + 1)))
         assert texts(view) == [str(n) for n in range(1, view.seq + 1)]
 
 
@@ -161,27 +161,27 @@ def test_entries_from_before_stand_before_and_calls_find_their_results() -> None
         for each in (entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[RETURN]))
     ]
     assert view.first == 3
-    half = reduce.prepend_entries(view, shapes[1:])
+    half = reducer.prepend_entries(view, shapes[1:])
     assert (half.first, len(half.strays)) == (2, 1)
-    view = reduce.prepend_entries(half, shapes[:1])
+    view = reducer.prepend_entries(half, shapes[:1])
     assert view.first == 1
     assert view.blocks[0].tool is not None
     assert view.blocks[0].tool.result == "seen"
-    assert reduce.prepend_entries(view, []).first == 1
+    assert reducer.prepend_entries(view, []).first == 1
 
 
 def test_a_lost_connection_keeps_what_is_stored_and_drops_what_was_provisional() -> None:
     view = after(begun(), said(1), notice("delta", kind="text", text="x"))
-    gone = reduce.mark_disconnected(view, "gone")
+    gone = reducer.mark_disconnected(view, "gone")
     assert (gone.link, gone.live.text, texts(gone)) == (LinkState.LOST, "", ["hello"])
     assert status_text(gone) == "gone"
-    back = reduce.open_conversation(gone, CONVERSATION.model_copy(update={"entries": 5}), STATE)
+    back = reducer.open_conversation(gone, CONVERSATION.model_copy(update={"entries": 5}), STATE)
     assert (back.link, back.seq, texts(back)) == (LinkState.UP, 1, ["hello"])
 
 
 def test_another_conversation_begins_at_its_end() -> None:
     other = CONVERSATION.model_copy(update={"id": "cnv_2", "entries": 9})
-    view = reduce.open_conversation(after(begun(), said(1)), other, STATE)
+    view = reducer.open_conversation(after(begun(), said(1)), other, STATE)
     assert (view.blocks, view.first, view.seq) == ((), 10, 9)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clew.cli import early
-from clew.cli.entry import main
+from clew.cli import sigint
+from clew.cli.entry_point import main
 
 __all__ = ["main"]
 
-early.restore_sigint()
+sigint.restore_sigint()

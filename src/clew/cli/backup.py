@@ -12,7 +12,7 @@ from clew.cli.common import CliContext, format_examples, json_option, pass_cli_c
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.cli.terminal import Output
+    from clew.cli.output import Output
     from clew.store.backup.create import BackupInfo
     from clew.store.backup.restore import RestoreResult
     from clew.store.copying.migrate_store import MigrationResult
@@ -45,8 +45,8 @@ def backup(program: CliContext, file: Path, *, keep: int, as_json: bool) -> None
     """
     settings = program.load_settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.output import get_outputs  # noqa: PLC0415
     from clew.cli.progress import stage_progress  # noqa: PLC0415
-    from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.store.backup.create import create_backup  # noqa: PLC0415
 
     out, notes = get_outputs()
@@ -82,8 +82,8 @@ def restore(program: CliContext, file: Path, *, replace: bool, as_json: bool) ->
     """
     settings = program.load_settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.output import get_outputs  # noqa: PLC0415
     from clew.cli.progress import stage_progress  # noqa: PLC0415
-    from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
     from clew.store.backup.restore import restore_backup as bring_back  # noqa: PLC0415
 
@@ -116,8 +116,8 @@ def migrate_store(program: CliContext, source: str, target: str, *, as_json: boo
     """
     settings = program.load_settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.output import get_outputs  # noqa: PLC0415
     from clew.cli.progress import stage_progress  # noqa: PLC0415
-    from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
     from clew.store.copying.migrate_store import migrate_store  # noqa: PLC0415
 

@@ -63,10 +63,10 @@ def chat(
     settings = program.load_settings()
     if text is None:
         with fast_import():
-            from clew.cli.lines import run_line_chat  # noqa: PLC0415  (help needs no engine)
+            from clew.cli.line_chat import run_line_chat  # noqa: PLC0415  (help needs no engine)
         ctx.exit(run_line_chat(settings, name))
     with fast_import():
-        from clew.cli.asking import run_once  # noqa: PLC0415  (help needs no engine)
+        from clew.cli.one_shot import run_once  # noqa: PLC0415  (help needs no engine)
     ctx.exit(run_once(settings, name, text, as_json=as_json, patience=patience))
 
 

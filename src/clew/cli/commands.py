@@ -98,7 +98,7 @@ def root(ctx: click.Context, home: Path | None, flags: dict[str, str]) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         click.echo(ctx.get_help())
         return
-    from clew.cli.opening import open_tui  # noqa: PLC0415  (help needs no screen)
+    from clew.cli.open_tui import open_tui  # noqa: PLC0415  (help needs no screen)
 
     ctx.exit(open_tui(ctx.obj))
 

@@ -16,7 +16,7 @@ from clew.cli.common import (
     print_json,
 )
 from clew.cli.logs import logs_to_stderr
-from clew.cli.terminal import format_table, get_outputs
+from clew.cli.output import format_table, get_outputs
 from clew.clock import from_millis
 from clew.config import ensure_home
 from clew.core.channel_events import load_message

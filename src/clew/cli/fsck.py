@@ -10,8 +10,8 @@ import click
 
 from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
 from clew.cli.logs import logs_to_stderr
+from clew.cli.output import get_outputs
 from clew.cli.progress import StatusLine
-from clew.cli.terminal import get_outputs
 from clew.config import ensure_home
 from clew.engine.fsck import FsckReport, StoreChecker
 from clew.errors import StoreUnusable
@@ -19,7 +19,7 @@ from clew.store.migrate import find_pending_migrations
 from clew.store.opening import open_store, sqlite_path
 
 if TYPE_CHECKING:
-    from clew.cli.terminal import Output
+    from clew.cli.output import Output
     from clew.config import Settings
     from clew.engine.fsck import FsckFinding
 

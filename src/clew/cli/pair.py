@@ -19,7 +19,7 @@ from clew.cli.common import (
     print_json,
 )
 from clew.cli.logs import logs_to_stderr
-from clew.cli.terminal import format_table, get_outputs
+from clew.cli.output import format_table, get_outputs
 from clew.config import ensure_home
 from clew.core.access import AccessStatus, ChannelAccount, Person
 from clew.core.ids import IdGenerator, new_session_id

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from clew.cli.terminal import Output
+    from clew.cli.output import Output
 
 _BAR_WIDTH: Final = 30
 #: Seconds between redraws of a bar.

@@ -20,6 +20,6 @@ def rpc(program: CliContext) -> None:
     """
     settings = program.load_settings()
     with fast_import():
-        from clew.cli.piping import run_rpc_stdio  # noqa: PLC0415  (help needs no engine)
+        from clew.cli.rpc_stdio import run_rpc_stdio  # noqa: PLC0415  (help needs no engine)
 
     run_rpc_stdio(settings)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from clew.cli.changing import NAME_ARGUMENT, branch, compact, rewind
 from clew.cli.common import (
     CliContext,
     FullHelpGroup,
@@ -18,9 +17,8 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.exporting import export
-from clew.cli.importing import import_sessions
-from clew.cli.reading import (
+from clew.cli.output import get_outputs, to_single_line
+from clew.cli.record_printer import (
     RecordPrinter,
     conversation_json,
     format_names,
@@ -28,9 +26,11 @@ from clew.cli.reading import (
     open_queries,
     resolve_conversation,
 )
-from clew.cli.replaying import replay
-from clew.cli.terminal import get_outputs, to_single_line
-from clew.cli.verifying import verify
+from clew.cli.session_edit import NAME_ARGUMENT, branch, compact, rewind
+from clew.cli.session_export import export
+from clew.cli.session_import import import_sessions
+from clew.cli.session_replay import replay
+from clew.cli.session_verify import verify
 from clew.core.ids import ConversationId
 from clew.errors import NotFound, UsageError
 from clew.wire import serializers
@@ -236,7 +236,7 @@ def new(program: CliContext, name: str, title: str | None, as_json: bool) -> Non
 
     The one that NAME meant until now stays, and is reached by its id.
     """
-    from clew.cli.afresh import start_new_conversation  # noqa: PLC0415  (needs an engine; the other commands do not)
+    from clew.cli.new_conversation import start_new_conversation  # noqa: PLC0415  (needs an engine; the other commands do not)
 
     view = start_new_conversation(program.load_settings(), name, title)
     if as_json:

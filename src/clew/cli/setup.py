@@ -19,8 +19,8 @@ from clew.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from clew.cli.setting_up.course import SetupResult
-    from clew.cli.setting_up.offers import KeyLocation
+    from clew.cli.setup_wizard.flow import SetupResult
+    from clew.cli.setup_wizard.providers import KeyLocation
 
 
 @click.command(
@@ -62,11 +62,11 @@ def setup(ctx: click.Context, program: CliContext, *, as_json: bool, **said: obj
     asked.
     """
     with fast_import():
-        from clew.cli.setting_up.course import SetupCancelled, run_setup  # noqa: PLC0415  (help needs no model)
-        from clew.cli.setting_up.offers import LOCAL_SERVERS  # noqa: PLC0415
-        from clew.cli.setting_up.person import Prompter  # noqa: PLC0415
-        from clew.cli.setting_up.wishes import SetupOptions  # noqa: PLC0415
-        from clew.cli.terminal import get_outputs  # noqa: PLC0415
+        from clew.cli.output import get_outputs  # noqa: PLC0415
+        from clew.cli.setup_wizard.flow import SetupCancelled, run_setup  # noqa: PLC0415  (help needs no model)
+        from clew.cli.setup_wizard.options import SetupOptions  # noqa: PLC0415
+        from clew.cli.setup_wizard.prompts import Prompter  # noqa: PLC0415
+        from clew.cli.setup_wizard.providers import LOCAL_SERVERS  # noqa: PLC0415
         from clew.config import find_home  # noqa: PLC0415
 
     _, notes = get_outputs()
@@ -96,11 +96,11 @@ def setup(ctx: click.Context, program: CliContext, *, as_json: bool, **said: obj
     if not is_there or said["no_chat"]:
         notes.print_dim("talk to it: clew, or line by line: clew chat")
         return
-    from clew.cli.opening import is_tui_installed, open_tui  # noqa: PLC0415  (as above)
+    from clew.cli.open_tui import is_tui_installed, open_tui  # noqa: PLC0415  (as above)
 
     if is_tui_installed() and sys.stdout.isatty():
         ctx.exit(open_tui(program))
-    from clew.cli.lines import run_line_chat  # noqa: PLC0415  (as above)
+    from clew.cli.line_chat import run_line_chat  # noqa: PLC0415  (as above)
 
     ctx.exit(run_line_chat(done.settings, "main"))
 
@@ -110,7 +110,7 @@ def _optional_text(value: object) -> str | None:
 
 
 def _key_location(env: object, file: object) -> KeyLocation | None:
-    from clew.cli.setting_up.offers import KeyLocation  # noqa: PLC0415  (help needs no model)
+    from clew.cli.setup_wizard.providers import KeyLocation  # noqa: PLC0415  (help needs no model)
 
     if env and file:
         raise click.UsageError("say either --key-env or --key-file")

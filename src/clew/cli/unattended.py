@@ -7,15 +7,15 @@ import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.questions import format_call
-from clew.cli.talk import POLL_INTERVAL, parse_command_name
+from clew.cli.approval_prompt import format_call
+from clew.cli.chat_client import POLL_INTERVAL, parse_command_name
 from clew.errors import ClewError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.cli.talk import ChatClient
-    from clew.cli.terminal import Output
+    from clew.cli.chat_client import ChatClient
+    from clew.cli.output import Output
     from clew.core.approval import Approval
     from clew.core.inbox import AcceptResult
 

@@ -14,9 +14,9 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.worker import WorkerFailed
 
-from clew.tui.desk import ConversationController
+from clew.tui.controller import ConversationController
 from clew.tui.screens.chat import ChatScreen
-from clew.tui.state.typed import parse_history, serialize_text
+from clew.tui.state.input_history import parse_history, serialize_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.cli.terminal_ui.engine import TuiBackend
+from clew.cli.terminal_ui.backend import TuiBackend
 from clew.config import ensure_home
 from clew.tui.app import TerminalApp
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding
 
 from clew.tui.screens.decision import DecisionScreen
-from clew.tui.text.clean import strip_controls
+from clew.tui.text.sanitize import strip_controls
 from clew.tui.widgets.arguments import CallArguments
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from clew.tui.screens.deeds import ChatActions
-from clew.tui.screens.keys import build_overview
+from clew.tui.screens.actions import ChatActions
+from clew.tui.screens.help import build_overview
 from clew.tui.state.view import LinkState
 from clew.tui.widgets.activity import ActivityBar
 from clew.tui.widgets.bars import ApprovalBar, QueueBar, StatusBar, TitleBar
+from clew.tui.widgets.completion_menu import CompletionMenu
 from clew.tui.widgets.prompt import Prompt
-from clew.tui.widgets.proposals import CompletionMenu
 from clew.tui.widgets.transcript import Transcript
 from clew.tui.widgets.welcome import Welcome
 from clew.wire import methods
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from clew.tui.desk import ConversationController
-    from clew.tui.state.typed import InputHistory
+    from clew.tui.controller import ConversationController
+    from clew.tui.state.input_history import InputHistory
     from clew.tui.state.view import Block, ViewState
 
 #: Shortest time between two redraws: about 15 per second.

@@ -11,8 +11,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, Static
 
 from clew.tui.screens.dialog import Dialog
-from clew.tui.state.words import flatten_text, format_count
-from clew.tui.widgets.in_order import SingleLineInput
+from clew.tui.state.labels import flatten_text, format_count
+from clew.tui.widgets.ordered_keys import SingleLineInput
 from clew.wire import methods
 from clew.wire.errors import CallFailed
 from clew.wire.params import CompactParams
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from clew.tui.desk import ConversationController
+    from clew.tui.controller import ConversationController
     from clew.wire.models import LineShape
     from clew.wire.results import Compaction
 

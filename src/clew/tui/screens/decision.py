@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from clew.tui.screens.dialog import Dialog
-from clew.tui.state.guard import TypingGuard
+from clew.tui.state.typing_guard import TypingGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.tui.screens.picker import FilterPicker, PickerItem
-from clew.tui.state.words import flatten_text, reason_label
+from clew.tui.state.labels import flatten_text, reason_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from clew.tui.screens.dialog import Dialog
-from clew.tui.widgets.in_order import SingleLineInput
+from clew.tui.widgets.ordered_keys import SingleLineInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

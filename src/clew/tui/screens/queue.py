@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding
 
 from clew.tui.screens.picker import FilterPicker, PickerItem
-from clew.tui.state.words import flatten_text
+from clew.tui.state.labels import flatten_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

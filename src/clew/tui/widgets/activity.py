@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 from textual.widgets import Static
 
+from clew.tui.state.labels import format_duration
 from clew.tui.state.view import LinkState, ToolProgress
-from clew.tui.state.words import format_duration
-from clew.tui.text.clean import strip_controls
+from clew.tui.text.sanitize import strip_controls
 
 if TYPE_CHECKING:
     from textual.timer import Timer

@@ -11,8 +11,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from clew.tui.text.clean import strip_controls
 from clew.tui.text.exact import CharacterRun, argument_fields, wrap_exact
+from clew.tui.text.sanitize import strip_controls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

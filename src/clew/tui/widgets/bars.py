@@ -8,14 +8,14 @@ from rich.table import Table
 from rich.text import Text
 from textual.widgets import Static
 
-from clew.tui.state.view import LinkState
-from clew.tui.state.words import (
+from clew.tui.state.labels import (
     approval_summary,
     context_gauge,
     queue_lines,
     sending_lines,
     status_text,
 )
+from clew.tui.state.view import LinkState
 
 if TYPE_CHECKING:
     from clew.tui.state.view import ViewState

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.binding import Binding
 from textual.message import Message
 
-from clew.tui.state.folds import PasteFolds
+from clew.tui.state.paste_folding import PasteFolds
 from clew.tui.text.pasted import decode_paste
-from clew.tui.widgets.in_order import MultiLineInput
+from clew.tui.widgets.ordered_keys import MultiLineInput
 
 if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from clew.tui.state.typed import InputHistory
-    from clew.tui.widgets.proposals import CompletionMenu
+    from clew.tui.state.input_history import InputHistory
+    from clew.tui.widgets.completion_menu import CompletionMenu
 
 #: Keys of the completion menu while it is open.
 _MENU_KEYS: Final = frozenset({"up", "down", "tab", "escape", "enter"})

@@ -14,9 +14,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from clew.tui.state.view import Block, BlockKind, ViewState
-from clew.tui.text.painter import BlockRenderer
 from clew.tui.text.palette import Palette
-from clew.tui.widgets.pieces import TranscriptLayout
+from clew.tui.text.renderer import BlockRenderer
+from clew.tui.widgets.transcript_layout import TranscriptLayout
 
 if TYPE_CHECKING:
     from textual import events

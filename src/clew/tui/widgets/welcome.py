@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 from textual.widgets import Static
 
+from clew.tui.state.labels import flatten_text
 from clew.tui.state.view import LinkState
-from clew.tui.state.words import flatten_text
-from clew.tui.text.clean import strip_controls
+from clew.tui.text.sanitize import strip_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

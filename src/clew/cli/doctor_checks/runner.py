@@ -1,0 +1,96 @@
+"""Run all checks, ordered so that the first failure explains the later ones."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.cli.doctor_checks import host
+from clew.cli.doctor_checks.channels import check_channels
+from clew.cli.doctor_checks.findings import fail, ok, warn
+from clew.cli.doctor_checks.store import check_store
+from clew.cli.logs import RedactionProcessor, suppress_logs
+from clew.cli.settings_check import find_settings_problems
+from clew.config import find_home, load_settings
+from clew.config.model_access import is_offline_only
+from clew.config.settings import OFFLINE
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from clew.cli.common import CliContext
+    from clew.cli.doctor_checks.findings import DoctorFinding
+    from clew.config import Settings
+
+
+async def run_checks(
+    program: CliContext, *, mend: bool, offline: bool, say: Callable[[str], None]
+) -> AsyncIterator[DoctorFinding]:
+    """
+    Run every check and yield its findings.
+
+    ``say`` receives the name of each check before it runs. ``mend`` repairs what needs no
+    decision; ``offline`` sends no request to a provider.
+    """
+    say("the settings")
+    home = find_home(program.home, os.environ)
+    yield host.check_home(home, mend=mend)
+    try:
+        settings = load_settings(home=program.home, flags=program.flags, environ=os.environ)
+    except SettingsError as error:
+        for problem in error.problems:
+            yield fail("settings", problem)
+        return
+    for finding in _check_settings(settings):
+        yield finding
+    for finding in _check_code(settings):
+        yield finding
+    say("the disk and the port")
+    yield host.check_disk(home)
+    yield host.check_port(settings.api, home)
+    say("the store")
+    # The findings report what the log would.
+    with suppress_logs(settings):
+        async for finding in check_store(settings):
+            yield finding
+    say("the model")
+    if settings.model.name == OFFLINE:
+        yield _offline_finding(settings)
+        if is_offline_only(settings):
+            return
+    # The model library takes half a second to import.
+    from clew.cli.doctor_checks.model import check_models  # noqa: PLC0415
+
+    hide = RedactionProcessor(settings)
+    async for finding in check_models(settings, offline=offline):
+        # A provider may quote the key that it rejects.
+        yield replace(finding, **hide(None, "", {"detail": finding.detail}))
+
+
+def _check_settings(settings: Settings) -> Iterator[DoctorFinding]:
+    wrong = find_settings_problems(settings)
+    for problem in wrong:
+        yield fail("settings", problem)
+    for warning in settings.warnings:
+        yield warn("settings", warning, fix="clew config check")
+    if not wrong and not settings.warnings:
+        file = settings.config_file
+        yield ok("settings", f"{file if file.exists() else 'defaults'}, without a mistake")
+
+
+def _check_code(settings: Settings) -> Iterator[DoctorFinding]:
+    """Load the code that the settings name and that is not Clew's own."""
+    if settings.agent.object or settings.tools.modules or settings.plugins.enabled:
+        from clew.cli.doctor_checks.user_code import check_user_code  # noqa: PLC0415  (as the model library above)
+
+        yield check_user_code(settings)
+    yield from check_channels(settings)
+
+
+def _offline_finding(settings: Settings) -> DoctorFinding:
+    found = f"offline answers, by a fixed script ({settings.model.chosen_by})"
+    if "model.name" in settings.origins:
+        return ok("model", found)
+    return warn("model", found, fix="clew setup")

@@ -1,0 +1,26 @@
+"""Check that the user's own code can be imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.cli.doctor_checks.findings import fail, ok
+from clew.cli.stdout_guard import reserve_stdout
+from clew.errors import SettingsError
+from clew.runtime import load_enabled_plugins, make_agent
+
+if TYPE_CHECKING:
+    from clew.cli.doctor_checks.findings import DoctorFinding
+    from clew.config import Settings
+
+
+def check_user_code(settings: Settings) -> DoctorFinding:
+    """Import the agent, tools and plugins of the settings as a gateway does."""
+    try:
+        # Their output is not a finding.
+        with reserve_stdout():
+            make_agent(settings, "")
+            load_enabled_plugins(settings)
+    except SettingsError as error:
+        return fail("own code", str(error))
+    return ok("own code", "agent, tools and plugins can be imported")

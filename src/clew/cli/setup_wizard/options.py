@@ -1,0 +1,38 @@
+"""Options of ``clew setup``, and the model selected from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.cli.setup_wizard.providers import LOCAL_SERVERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.cli.setup_wizard.providers import KeyLocation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetupOptions:
+    """The options given on the command line."""
+
+    model: str | None = None
+    base_url: str | None = None
+    key: KeyLocation | None = None
+    port: int | None = None
+    #: Where to look for local servers: URLs by name.
+    servers: Mapping[str, str] = field(default_factory=lambda: LOCAL_SERVERS)
+    #: Whether the model is tested before it is written to the settings.
+    test: bool = True
+    replace: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelectedModel:
+    """The model to use."""
+
+    #: ``PROVIDER:MODEL``, or ``offline``.
+    name: str
+    base_url: str | None = None
+    key: KeyLocation | None = None

@@ -1,0 +1,360 @@
+"""
+Controller: turns user actions into calls, and events into the view.
+
+Holds one conversation at a time. The client reconnects by itself; the view stays and
+continues after the last entry received.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import mimetypes
+from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from clew.core.attachments import MAX_FILE_BYTES
+from clew.tui.client import Resumed, RpcClient
+from clew.tui.outbox import Outbox
+from clew.tui.state import reducer
+from clew.tui.state.input_history import find_file_mentions
+from clew.tui.state.view import LinkState, ViewState
+from clew.tui.transports import ConnectionRefused
+from clew.wire import methods
+from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.params import (
+    Attachment,
+    EntriesParams,
+    ListParams,
+    Named,
+    NoParams,
+    OpenParams,
+    RespondParams,
+    RunParams,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from pydantic import BaseModel
+
+    from clew.tui.state.view import Block, PendingText
+    from clew.tui.transports import Connect
+    from clew.wire.event_models import AnyNotice
+    from clew.wire.methods import RpcMethod
+    from clew.wire.models import ConversationShape
+    from clew.wire.params import DoubleTextName, Params
+    from clew.wire.results import CommandReply, Opened
+
+    R = TypeVar("R", bound=BaseModel)
+
+#: Entries that are loaded at first, and per page before them.
+PAGE_SIZE: Final = 60
+#: Recently used conversations that are searched for branches.
+_MAX_RELATED: Final = 100
+#: Entries per page on the way to a distant one.
+_LARGE_PAGE_SIZE: Final = 500
+#: Seconds that the server has to close the conversations on exit.
+_CLOSE_TIMEOUT: Final = 2.0
+
+
+class ConversationController:
+    """Controller of one conversation at a time."""
+
+    def __init__(
+        self,
+        connect: Connect,
+        name: str,
+        *,
+        changed: Callable[[], None],
+        refused: Callable[[str, str], None] = lambda _text, _reason: None,
+    ) -> None:
+        """
+        Start without a connection.
+
+        ``changed`` is called on the event loop after each change of ``view``; ``refused``
+        with a sent text that the server rejected, and the reason.
+        """
+        self._client = RpcClient(connect, on_change=self._update_link)
+        self._changed = changed
+        #: The name that ``/new`` and ``/resume`` rebind.
+        self.name = name
+        self.view = ViewState()
+        self.outbox = Outbox(changed=self._set_sending, refused=refused)
+        self._following: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        #: Set while nothing runs.
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    async def wait_closed(self) -> None:
+        """Wait until the cancelled ``run`` has finished."""
+        await self._ended.wait()
+
+    def _set_view(self, view: ViewState) -> None:
+        if view is not self.view:
+            self.view = view
+            self._changed()
+
+    def _set_sending(self, items: tuple[PendingText, ...]) -> None:
+        self._set_view(reducer.set_sending(self.view, items))
+
+    def _update_link(self, is_up: bool | None) -> None:
+        if is_up:
+            self._set_view(reducer.mark_connected(self.view))
+        else:
+            why = "the server has gone; waiting for it to come back"
+            self._set_view(
+                reducer.mark_disconnected(self.view, why if is_up is False else "not let in")
+            )
+
+    async def run(self) -> None:
+        """Stay connected until cancelled."""
+        self._ended.clear()
+        try:
+            async with self._client, AsyncExitStack() as stack:
+                stack.push_async_callback(self._shut_down)
+                await self._open_initial()
+                await self.outbox.run()
+        finally:
+            self._ended.set()
+
+    async def _shut_down(self) -> None:
+        tasks = {task for task in (self._following, self._refreshing) if task is not None}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._client.close_conversations(seconds=_CLOSE_TIMEOUT)
+
+    async def _open_initial(self) -> None:
+        while True:
+            try:
+                named = OpenParams(conversation=self.name)
+                await self._show_conversation(await self._client.call(methods.OPEN, named))
+                await self._load_agent()
+            except CallFailed as error:
+                if error.code != ErrorCode.DISCONNECTED:
+                    self.set_error(str(error))
+                    return
+            except ConnectionRefused as error:
+                self._set_view(reducer.mark_disconnected(self.view, str(error)))
+                return
+            else:
+                return
+
+    async def _load_agent(self) -> None:
+        """Load the agent's description; older servers do not provide it."""
+        with suppress(CallFailed):
+            self._set_view(
+                reducer.set_agent(self.view, await self.call(methods.DESCRIBE, NoParams()))
+            )
+
+    async def _open_conversation(self, name: str) -> Opened:
+        return await self.call(methods.OPEN, OpenParams(conversation=name))
+
+    async def _show_conversation(self, opened: Opened) -> None:
+        """Show a conversation and follow it after the last entry received."""
+        view = reducer.open_conversation(self.view, opened.conversation, opened.state)
+        if not view.blocks and view.seq:
+            tail = EntriesParams(
+                conversation=opened.conversation.id, before=view.first, limit=PAGE_SIZE
+            )
+            view = reducer.prepend_entries(view, (await self.call(methods.ENTRIES, tail)).items)
+        self._set_view(view)
+        if self._following is not None:
+            self._following.cancel()
+        self._following = asyncio.create_task(
+            self._follow_events(opened.conversation.id), name="follow"
+        )
+
+    async def _follow_events(self, conversation: str) -> None:
+        try:
+            async with self._client.follow(conversation, after=self.view.seq) as events:
+                self._schedule_refresh()
+                async for told in events:
+                    self._apply_event(told)
+        except CallFailed as error:
+            self.set_error(str(error))
+
+    def _apply_event(self, told: AnyNotice | Resumed) -> None:
+        if isinstance(told, Resumed):
+            self._set_view(reducer.reset_live(self.view))
+            return
+        head = self.view.head
+        self._set_view(reducer.apply_event(self.view, told))
+        if self.view.head != head or told.type in ("turn_closed", "turn_begun"):
+            self._schedule_refresh()
+
+    async def call(self, method: RpcMethod[Any, R], params: Params) -> R:
+        """
+        Call the server; waits for it while it is unreachable.
+
+        :raises CallFailed: if the call fails
+        """
+        with _refusal_as_failure():
+            return await self._client.call(method, params)
+
+    def set_error(self, text: str) -> None:
+        """Show an error; "" clears it."""
+        self._set_view(reducer.set_error(self.view, text))
+
+    async def switch_to(self, opened: Opened) -> None:
+        """Show another conversation that this client has opened."""
+        await self._show_conversation(opened)
+
+    async def switch_to_named(self, name: str) -> None:
+        """Show another conversation: by name, id, or the id of one of its sessions."""
+        await self._show_conversation(await self._open_conversation(name))
+
+    async def load_older(self, count: int = PAGE_SIZE) -> None:
+        """Load entries before the first one that is loaded."""
+        conversation = self.view.conversation
+        if conversation is None or self.view.first <= 1:
+            return
+        wanted = EntriesParams(conversation=conversation.id, before=self.view.first, limit=count)
+        self._set_view(
+            reducer.prepend_entries(self.view, (await self.call(methods.ENTRIES, wanted)).items)
+        )
+
+    async def load_session_start(self, session: str) -> Block | None:
+        """
+        Load entries back to the start of a session, and return its first block.
+
+        Returns ``None`` if the session has no entries.
+        """
+        while self.view.first > 1 and not self._starts_before(session):
+            await self.load_older(_LARGE_PAGE_SIZE)
+        return next((block for block in self.view.blocks if block.session == session), None)
+
+    def _starts_before(self, session: str) -> bool:
+        """Return whether the loaded entries start before a session."""
+        conversation, blocks = self.view.conversation, self.view.blocks
+        known = [one.id for one in conversation.sessions] if conversation else []
+        begins = blocks[0].session if blocks else ""
+        if begins not in known or session not in known:
+            return session not in known
+        return known.index(begins) < known.index(session)
+
+    def _schedule_refresh(self) -> None:
+        """Refresh usage and context size in the background."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self.refresh_usage(), name="measure")
+
+    async def refresh_usage(self) -> None:
+        """Refresh usage, context size and lineage."""
+        conversation = self.view.conversation
+        if conversation is None:
+            return
+        with suppress(CallFailed):
+            status = await self.call(methods.STATUS, Named(conversation=conversation.id))
+            self._set_view(reducer.set_usage(self.view, status.conversation, status.usage))
+
+    def queue_message(self, text: str, *, double_text: DoubleTextName | None = None) -> None:
+        """
+        Queue a message for the conversation that is shown now.
+
+        It is submitted with the same key until it is stored once or rejected. After a
+        command that switches the conversation, it goes to the new one.
+        """
+        name = None if self.outbox.may_switch_conversation else self._conversation_id
+        self.outbox.add_text(text, partial(self._submit_message, name, text, double_text))
+
+    @property
+    def _conversation_id(self) -> str:
+        there = self.view.conversation
+        return there.id if there else self.name
+
+    async def _submit_message(
+        self, name: str | None, text: str, double_text: DoubleTextName | None
+    ) -> None:
+        """
+        Submit a message with the files that it names; it is stored when this returns.
+
+        :raises CallFailed: if it was rejected
+        :raises OSError: if a file cannot be read
+        """
+        files = await asyncio.to_thread(_load_attachments, text)
+        with _refusal_as_failure():
+            await self._client.submit(
+                name or self._conversation_id, text, double_text=double_text, attachments=files
+            )
+
+    async def run_command(self, text: str) -> CommandReply:
+        """
+        Run a chat command, and switch to the conversation that it leads to.
+
+        :raises CallFailed: if it fails
+        """
+        there = self.view.conversation
+        names = [route.rpartition(":")[2] for route in there.routes] if there else [self.name]
+        name = self.name if self.name in names or there is None else there.id
+        reply = await self.call(methods.RUN, RunParams(text=text, conversation=name))
+        if reply.conversation and (there is None or reply.conversation != there.id):
+            await self.switch_to_named(reply.conversation)
+        self._schedule_refresh()
+        return reply
+
+    async def answer_approval(self, approval: str, *, approve: bool) -> None:
+        """
+        Answer an approval; it is hidden at once and reappears if the answer fails.
+
+        :raises CallFailed: if the answer was not delivered
+        """
+        self._set_view(reducer.mark_answered(self.view, approval, given=True))
+        try:
+            await self.call(methods.RESPOND, RespondParams(approval=approval, approve=approve))
+        except CallFailed:
+            self._set_view(reducer.mark_answered(self.view, approval, given=False))
+            raise
+
+    async def list_related(self, conversation: ConversationShape) -> list[ConversationShape]:
+        """
+        Return a conversation's branches and the one that it branched from.
+
+        :raises CallFailed: if they cannot be listed
+        """
+        origin = conversation.origin.id if conversation.origin else None
+        listed = await self.call(methods.LIST, ListParams(limit=_MAX_RELATED))
+        return [
+            one
+            for one in listed.items
+            if one.id == origin or (one.origin is not None and one.origin.id == conversation.id)
+        ]
+
+    async def interrupt_turn(self) -> None:
+        """Stop the running turn; its partial text is kept."""
+        if self.view.conversation is not None and self.view.link is LinkState.UP:
+            await self.call(methods.INTERRUPT, Named(conversation=self.view.conversation.id))
+
+
+@contextmanager
+def _refusal_as_failure() -> Generator[None]:
+    """Convert a refused connection to a failed call with the reason."""
+    try:
+        yield
+    except ConnectionRefused as error:
+        raise CallFailed.from_code(ErrorCode.UNAVAILABLE, str(error)) from error
+
+
+def _load_attachments(text: str) -> list[Attachment]:
+    """Load the existing files that a text names."""
+    found = [Path(name).expanduser() for name in find_file_mentions(text)]
+    return [_load_attachment(path) for path in dict.fromkeys(found) if path.is_file()]
+
+
+def _load_attachment(path: Path) -> Attachment:
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= MAX_FILE_BYTES else b""
+    except OSError as error:
+        raise OSError(f"{path} cannot be read: {error.strerror}") from error
+    if size > MAX_FILE_BYTES:
+        raise OSError(
+            f"{path} has {size:,} bytes: a file that is sent along may have {MAX_FILE_BYTES:,}"
+        )
+    media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    data = base64.b64encode(content).decode()
+    return Attachment(name=path.name, media_type=media_type, data=data)
