@@ -17,9 +17,9 @@ from clew.gateway.channels.webhook import codec as webhook
 from clew.gateway.text.markdown_reader import parse_markdown
 from clew.gateway.text.markdown_writer import JOINER, count_utf16_units
 from clew.gateway.text.rich_text import CodeFrame, TextStyle, to_plain_text
-from clew.testing.discord.world import validate_message as checked_by_discord
-from clew.testing.slack.world import validate_message as checked_by_slack
-from clew.testing.slack.world import visible_text as shown_by_slack
+from clew.testing.discord.state import validate_message as checked_by_discord
+from clew.testing.slack.state import validate_message as checked_by_slack
+from clew.testing.slack.state import visible_text as shown_by_slack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

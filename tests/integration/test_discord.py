@@ -30,7 +30,7 @@ from clew.gateway.channels.discord.transport import to_channel_error
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import CAPABILITIES
 from clew.testing.discord import FakeDiscord
-from clew.testing.discord.people import BOT_ID
+from clew.testing.discord.actions import BOT_ID
 from clew.testing.telegram import FaultInjector
 from tests.channels.desk import Plain, echo, memory_desk, serving, table, until
 from tests.waiting import wait_until

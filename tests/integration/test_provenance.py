@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, User
 
 from clew.agent.messages import extract_text
 from clew.testing.discord import FakeDiscord
-from clew.testing.discord.people import OTHER_ROLE, OWN_ROLE
+from clew.testing.discord.actions import OTHER_ROLE, OWN_ROLE
 from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram
 from clew.testing.webhook import FakeWebhook

@@ -31,7 +31,7 @@ from clew.agent.tolerant import unknowns
 from clew.agent.tolerant.client import TolerantClient
 from clew.core.events import Retracted
 from clew.engine.compaction_planner import CompactionPolicy
-from clew.testing.provider import ProviderRequest, Raw, Reply, ReplyUsage, Text, chat
+from clew.testing.provider import ProviderRequest, Raw, Reply, ReplyUsage, Text, chat_format
 from clew.testing.provider.quirks import QUIRKS, QuirkCase, build_cases
 from clew.testing.provider.quirks.quirk import (
     TEXT_REPLY,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from clew.testing.provider.quirks.quirk import ReplyBody
 
 _NAMES = {"chat": "openai-chat", "responses": "openai", "messages": "anthropic"}
-REPLY = chat.render_body(TEXT_REPLY)
+REPLY = chat_format.render_body(TEXT_REPLY)
 ASKED = [ModelRequest.user_text_prompt("What is the answer?")]
 
 

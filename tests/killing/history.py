@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.parsing import parse_messages
+from clew.testing.provider.request_parsing import parse_messages
 from tests.killing.plans import (
     SUMMARISE,
     answered_by,

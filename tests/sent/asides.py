@@ -19,7 +19,7 @@ from clew.core.session_base import extend_base
 from clew.store.transactions import compactions, context, sessions, titles
 from clew.store.transactions.context import Context
 from clew.testing import Fail, FakeProvider, LengthStop, Text
-from clew.testing.provider.parsing import parse_messages
+from clew.testing.provider.request_parsing import parse_messages
 from tests.sent.models import model_at, model_of
 from tests.sent.shelves import Reader
 

@@ -23,7 +23,7 @@ from clew.gateway.channels.discord.messages import MAX_LENGTH, compute_nonce
 from clew.gateway.text.markdown_reader import parse_markdown
 from clew.gateway.text.markdown_writer import count_utf16_units, is_linkable
 from clew.gateway.text.rich_text import show_addresses, to_plain_text
-from clew.testing.discord.world import validate_message
+from clew.testing.discord.state import validate_message
 from tests.unit.test_marked import complain
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 

@@ -20,7 +20,7 @@ from clew.gateway.channels.slack.messages import MAX_LENGTH, escape_mrkdwn, unes
 from clew.gateway.text.markdown_reader import parse_markdown
 from clew.gateway.text.markdown_writer import is_linkable
 from clew.gateway.text.rich_text import show_addresses, to_plain_text
-from clew.testing.slack.world import validate_message, visible_text
+from clew.testing.slack.state import validate_message, visible_text
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
 ME = codec.SlackIdentity(user="U0", bot="B0")

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from clew.testing.discord.server import FakeDiscord
-from clew.testing.discord.world import DiscordMessage
+from clew.testing.discord.state import DiscordMessage
 
 __all__ = ["DiscordMessage", "FakeDiscord"]

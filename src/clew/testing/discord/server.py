@@ -8,8 +8,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from clew.testing.discord.people import BOT_ID, ROLES, DiscordActions, build_user
-from clew.testing.discord.world import (
+from clew.testing.discord.actions import BOT_ID, ROLES, DiscordActions, build_user
+from clew.testing.discord.state import (
     GUILD,
     DiscordMessage,
     FakeDiscordError,
@@ -18,13 +18,13 @@ from clew.testing.discord.world import (
     find_pings,
     validate_message,
 )
-from clew.testing.platform import FakeResponse
+from clew.testing.fake_platform import FakeResponse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clew.testing.faults import FaultInjector
     from clew.testing.provider.http import HttpRequest
-    from clew.testing.telegram.faults import FaultInjector
     from clew.testing.websocket import FakeWebSocket
 
 _PREFIX = "/api/v10"

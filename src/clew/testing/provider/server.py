@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from clew.testing.provider.answers import CREATED_AT
+from clew.testing.fake_server import FakeServer
 from clew.testing.provider.capture import CapturedRequest, serialize_capture
+from clew.testing.provider.handler import RequestHandler
 from clew.testing.provider.http import ResponseWriter
-from clew.testing.provider.intake import RequestHandler
+from clew.testing.provider.resolved_reply import CREATED_AT
 from clew.testing.provider.scripts import echo
-from clew.testing.serving import FakeServer
 
 if TYPE_CHECKING:
     import asyncio

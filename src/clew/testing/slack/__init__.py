@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from clew.testing.slack.server import FakeSlack
-from clew.testing.slack.world import SlackMessage
+from clew.testing.slack.state import SlackMessage
 
 __all__ = ["FakeSlack", "SlackMessage"]

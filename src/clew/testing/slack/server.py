@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from clew.testing.platform import FakeResponse, Json
-from clew.testing.slack.people import BOT_ID, BOT_USER, TEAM_ID, SlackActions
-from clew.testing.slack.world import (
+from clew.testing.fake_platform import FakeResponse, Json
+from clew.testing.slack.actions import BOT_ID, BOT_USER, TEAM_ID, SlackActions
+from clew.testing.slack.state import (
     FakeSlackError,
     SlackEnvelope,
     SlackMessage,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from clew.testing.faults import FaultInjector
     from clew.testing.provider.http import HttpRequest
-    from clew.testing.telegram.faults import FaultInjector
     from clew.testing.websocket import FakeWebSocket
 
 #: Methods exempt from faults: a channel cannot start without them.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clew.testing.telegram.faults import FaultInjector
+from clew.testing.faults import FaultInjector
 from clew.testing.telegram.server import FakeTelegram
-from clew.testing.telegram.world import ApiCall, SentMessage, TelegramMessage
+from clew.testing.telegram.state import ApiCall, SentMessage, TelegramMessage
 
 __all__ = ["ApiCall", "FakeTelegram", "FaultInjector", "SentMessage", "TelegramMessage"]

@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.telegram.world import FakeTelegramError, Json, TelegramMessage, TelegramState
+from clew.testing.telegram.state import FakeTelegramError, Json, TelegramMessage, TelegramState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,11 +8,11 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from clew.testing.faults import CallFault, FaultInjector
 from clew.testing.provider.http import ResponseWriter
-from clew.testing.telegram.faults import CallFault, FaultInjector
+from clew.testing.telegram.actions import TelegramActions
 from clew.testing.telegram.methods import METHODS, parse_parameters
-from clew.testing.telegram.people import TelegramActions
-from clew.testing.telegram.world import ApiCall, FakeTelegramError, Json
+from clew.testing.telegram.state import ApiCall, FakeTelegramError, Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

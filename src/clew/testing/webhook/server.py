@@ -20,8 +20,8 @@ from clew.gateway.channels.webhook.signing import (
     sign_request,
     verify_request,
 )
-from clew.testing.platform import FakePlatform, FakeResponse, Json
-from clew.testing.telegram.faults import CallFault, FaultInjector
+from clew.testing.fake_platform import FakePlatform, FakeResponse, Json
+from clew.testing.faults import CallFault, FaultInjector
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from clew.testing.provider import chat, messages, responses
-from clew.testing.provider.answers import ResolvedCall, ResolvedReply
+from clew.testing.provider import chat_format, messages_format, responses_format
 from clew.testing.provider.replies import ReplyUsage
+from clew.testing.provider.resolved_reply import ResolvedCall, ResolvedReply
 
 if TYPE_CHECKING:
     from clew.testing.provider.request import WireFormat
 
 FORMATS: tuple[WireFormat, ...] = ("chat", "responses", "messages")
-RENDERERS = {"chat": chat, "responses": responses, "messages": messages}
+RENDERERS = {"chat": chat_format, "responses": responses_format, "messages": messages_format}
 STREAM_TYPE, JSON_TYPE = "text/event-stream", "application/json"
 
 DEFAULT_USAGE = ReplyUsage(40, 7)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clew.testing.fake_server import FakeServer
+from clew.testing.faults import CallFault, FaultInjector
 from clew.testing.provider.http import HttpRequest, ResponseWriter, WatchedReader
-from clew.testing.serving import FakeServer
-from clew.testing.telegram.faults import CallFault, FaultInjector
 from clew.testing.websocket import FakeWebSocket
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.answers import (
+from clew.testing.provider.resolved_reply import (
     CREATED_AT,
     ResolvedCall,
     ResolvedReply,

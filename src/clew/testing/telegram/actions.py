@@ -9,9 +9,9 @@ import threading
 import time
 from typing import Any
 
-from clew.testing.serving import FakeServer
-from clew.testing.telegram.faults import CallFault, FaultInjector
-from clew.testing.telegram.world import ApiCall, Json, TelegramMessage, TelegramState
+from clew.testing.fake_server import FakeServer
+from clew.testing.faults import CallFault, FaultInjector
+from clew.testing.telegram.state import ApiCall, Json, TelegramMessage, TelegramState
 
 
 class TelegramActions(FakeServer, abc.ABC):

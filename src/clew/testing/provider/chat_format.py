@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.answers import (
+from clew.testing.provider.resolved_reply import (
     CREATED_AT,
     FinishReason,
     ResolvedCall,

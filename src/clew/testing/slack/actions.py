@@ -6,13 +6,13 @@ import abc
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.platform import FakePlatform
-from clew.testing.slack.world import Json, SlackMessage, SlackState, visible_text
+from clew.testing.fake_platform import FakePlatform
+from clew.testing.slack.state import Json, SlackMessage, SlackState, visible_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing.telegram.faults import FaultInjector
+    from clew.testing.faults import FaultInjector
 
 TEAM_ID, APP_ID, BOT_ID, BOT_USER = "T0FAKE", "A0FAKE", "B0FAKE", "U0CLEW"
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.testing.provider.answers import ResolvedCall
 from clew.testing.provider.quirks.quirk import (
     CALL_REPLY,
     DEFAULT_USAGE,
@@ -25,6 +24,7 @@ from clew.testing.provider.quirks.quirk import (
     build_json_body,
     build_stream_body,
 )
+from clew.testing.provider.resolved_reply import ResolvedCall
 
 if TYPE_CHECKING:
     from clew.testing.provider.quirks.quirk import BodyChange, StreamChange

@@ -7,9 +7,8 @@ import json
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.testing.provider import chat, messages, responses
-from clew.testing.provider.answers import ResolvedReply, SseFrame, resolve_reply
-from clew.testing.provider.failures import HTML_PAGE, failure_response
+from clew.testing.provider import chat_format, messages_format, responses_format
+from clew.testing.provider.error_responses import HTML_PAGE, failure_response
 from clew.testing.provider.replies import (
     CompleteReply,
     CutStream,
@@ -24,6 +23,7 @@ from clew.testing.provider.replies import (
     StreamError,
     Text,
 )
+from clew.testing.provider.resolved_reply import ResolvedReply, SseFrame, resolve_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,9 +49,9 @@ class FormatRenderer(Protocol):
 
 
 RENDERERS: dict[WireFormat, FormatRenderer] = {
-    "chat": chat,
-    "responses": responses,
-    "messages": messages,
+    "chat": chat_format,
+    "responses": responses_format,
+    "messages": messages_format,
 }
 
 

@@ -8,13 +8,13 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.discord.world import GUILD, DiscordMessage, DiscordState, Json, current_time
-from clew.testing.platform import FakePlatform
+from clew.testing.discord.state import GUILD, DiscordMessage, DiscordState, Json, current_time
+from clew.testing.fake_platform import FakePlatform
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing.telegram.faults import FaultInjector
+    from clew.testing.faults import FaultInjector
 
 BOT_ID = "100200300"
 #: Roles of the guild: everyone's, the bot's own, and another.

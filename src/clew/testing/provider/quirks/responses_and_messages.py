@@ -11,7 +11,6 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.answers import ResolvedCall
 from clew.testing.provider.quirks.quirk import (
     CALL_REPLY,
     TEXT_REPLY,
@@ -19,6 +18,7 @@ from clew.testing.provider.quirks.quirk import (
     Quirk,
     ReplyEvent,
 )
+from clew.testing.provider.resolved_reply import ResolvedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,11 +15,11 @@ from clew.testing.provider.capture import (
     parse_object,
     remove_secrets,
 )
-from clew.testing.provider.failures import rejection_response
+from clew.testing.provider.error_responses import rejection_response
 from clew.testing.provider.http import HttpRequest, ResponseWriter, WatchedReader
-from clew.testing.provider.parsing import parse_messages, tool_names
-from clew.testing.provider.playing import ReplyPlayer
+from clew.testing.provider.player import ReplyPlayer
 from clew.testing.provider.request import ProviderRequest, Script, WireFormat
+from clew.testing.provider.request_parsing import parse_messages, tool_names
 from clew.testing.provider.validation import find_violation
 
 if TYPE_CHECKING:
