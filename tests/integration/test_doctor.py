@@ -13,7 +13,8 @@ import pytest
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
 from clew.cli import entry_point
-from clew.cli.doctor_checks import host, store
+from clew.cli.doctor_checks import host
+from clew.cli.doctor_checks import store as store_checks
 from clew.cli.doctor_checks.findings import FindingLevel, format_size
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
@@ -274,13 +275,13 @@ async def test_a_process_of_another_version_is_told(store: Store) -> None:
 
 
 async def _processes(store: Store) -> list[DoctorFinding]:
-    return [finding async for finding in store.check_processes(store)]
+    return [finding async for finding in store_checks.check_processes(store)]
 
 
 async def test_clocks_that_differ_are_told(store_url: str, tmp_path: Path) -> None:
     for shift, word in ((-3600, "behind"), (3600, "ahead of")):
         async with await open_store(store_url, home=tmp_path, clock=Shifted(shift)) as store:
-            found = await store.check_clocks(store)
+            found = await store_checks.check_clocks(store)
         assert found.level is FindingLevel.WARN
         assert f"3600 s {word}" in found.detail or f"3599 s {word}" in found.detail
 
@@ -289,7 +290,7 @@ async def test_an_entry_of_the_future_is_told(store_url: str, tmp_path: Path) ->
     async with await open_store(store_url, home=tmp_path, clock=Shifted(7200)) as store:
         await store.write(said, "cnv_1")
     async with await open_store(store_url, home=tmp_path) as store:
-        found = await store.check_clocks(store)
+        found = await store_checks.check_clocks(store)
     assert found.level is FindingLevel.WARN
     assert "yet to come" in found.detail
 
@@ -306,9 +307,9 @@ class Shifted(SystemClock):
 
 async def test_a_damaged_index_and_one_that_is_behind_are_told(store: Store) -> None:
     await store.write(said, "cnv_1")
-    assert (await store.check_search_index(store)).detail.endswith("are to be added")
+    assert (await store_checks.check_search_index(store)).detail.endswith("are to be added")
     await store.write(_break)
-    found = await store.check_search_index(store)
+    found = await store_checks.check_search_index(store)
     assert found.level is FindingLevel.WARN
     assert "damaged" in found.detail
 
@@ -319,10 +320,10 @@ def _break(t: Tx) -> None:
 
 def test_a_log_that_is_not_written_back_is_told(tmp_path: Path) -> None:
     database = made(tmp_path)
-    assert store.check_file_size(database).level is FindingLevel.OK
+    assert store_checks.check_file_size(database).level is FindingLevel.OK
     with (tmp_path / "clew.db-wal").open("wb") as log:
         log.truncate(3 * JOURNAL_LIMIT)
-    assert store.check_file_size(database).level is FindingLevel.WARN
+    assert store_checks.check_file_size(database).level is FindingLevel.WARN
 
 
 def test_a_store_without_wal_and_an_old_sqlite_are_reported(

@@ -195,7 +195,9 @@ async def test_a_call_that_a_person_refuses_or_stops_is_told_too(tmp_path: Path)
             await product.submit(client, "pay")
             talk = await product.engine.resolve_name("talk")
             await wait_until(
-                lambda: product.engine.list_approvals(talk), "a question", seconds=SOON
+                lambda: product.engine.list_approvals(talk),  # noqa: B023
+                "a question",
+                seconds=SOON,
             )
             await product.command(client, command)
             await product.at_rest()

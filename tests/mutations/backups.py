@@ -13,7 +13,7 @@ BACKUPS = (
     Mutation(
         name="backup-verified",
         mechanism="a copy is verified before it replaces a backup",
-        file=f"{_STORE}/backup/taking.py",
+        file=f"{_STORE}/backup/create.py",
         old=("        repairable = verify_store_file(copy, tell=tell)\n"),
         new="        repairable = []\n",
         test=f"{_BACKUP}a_damaged_store_does_not_replace_a_good_backup",
@@ -21,7 +21,7 @@ BACKUPS = (
     Mutation(
         name="backup-seal",
         mechanism="a restore compares the checksum",
-        file=f"{_STORE}/backup/restoring.py",
+        file=f"{_STORE}/backup/restore.py",
         old=("            _verify_seal(file, tell)\n"),
         new="            pass\n",
         test=f"{_RESTORE}one_flipped_bit_is_found_wherever_it_is",
@@ -29,7 +29,7 @@ BACKUPS = (
     Mutation(
         name="backup-pages",
         mechanism="a page that is there already is not written again",
-        file=f"{_STORE}/sqlite/pages.py",
+        file=f"{_STORE}/sqlite/page_copy.py",
         old="        if os.pread(self._descriptor, len(page), offset) != page:\n",
         new="        if True:\n",
         test=f"{_BACKUP}what_the_oldest_backup_has_is_not_written_again",
@@ -37,7 +37,7 @@ BACKUPS = (
     Mutation(
         name="restore-exclusive",
         mechanism="a restore takes a lock that nobody can share who has the store open",
-        file=f"{_STORE}/sqlite/incoming.py",
+        file=f"{_STORE}/sqlite/staged_store.py",
         old=('    fetch_rows(connection, "PRAGMA journal_mode = DELETE")\n'),
         new=(
             '    return check_replaceable(SqliteTx(connection, new_cursor(connection), JobContext(SystemClock(), owners)), "sqlite", str(path), replace=replace)\n'
@@ -47,7 +47,7 @@ BACKUPS = (
     Mutation(
         name="restore-stale-log",
         mechanism="a log that was left is set aside",
-        file=f"{_STORE}/sqlite/incoming.py",
+        file=f"{_STORE}/sqlite/staged_store.py",
         old=("            for log in find_log_files(self._path):\n"),
         new="            for log in ():\n",
         test=f"{_RESTORE}the_log_of_a_store_that_is_gone_is_not_taken_for_the_restored_ones",
@@ -55,7 +55,7 @@ BACKUPS = (
     Mutation(
         name="restore-doubts",
         mechanism="what was not delivered at the backup may have been delivered since",
-        file=f"{_STORE}/backup/restoring.py",
+        file=f"{_STORE}/backup/restore.py",
         old=("    return place.store.write(clear_runtime_state, later=True)\n"),
         new=("    return place.store.write(clear_runtime_state, later=False)\n"),
         test=f"{_RESTORE}the_processes_of_then_are_forgotten_and_their_turns_go_on[sqlite]",
@@ -71,7 +71,7 @@ BACKUPS = (
     Mutation(
         name="move-compared",
         mechanism="every row is read again on both sides",
-        file=f"{_STORE}/copying/moving.py",
+        file=f"{_STORE}/copying/migrate_store.py",
         old=("    differ = compare_tables(source, place.store, tell=tell)\n"),
         new='    tell("comparing", 0, 0)\n    differ = list[str]()\n',
         test=f"{_MOVES}a_source_that_was_used_between_two_tries_is_copied_anew",

@@ -47,7 +47,7 @@ BOUNDARIES = (
     Mutation(
         name="told-what-failed",
         mechanism="a turn that worked tells what went wrong",
-        file=f"{_ENGINE}/answers.py",
+        file=f"{_ENGINE}/final_text.py",
         old="but could not finish: {error} {way_out}",
         new="but could not finish. {way_out}",
         test=f"{_ANSWERS}6_a_turn_that_worked_but_gave_no_text_names_what_went_wrong[sqlite]",
@@ -55,7 +55,7 @@ BOUNDARIES = (
     Mutation(
         name="overflow-advice",
         mechanism="an overflow is recognised",
-        file=f"{_ENGINE}/answers.py",
+        file=f"{_ENGINE}/final_text.py",
         old="    if code == FailureKind.OVERFLOW.value or looks_like_overflow(error):\n",
         new="    if False:\n",
         test=f"{_ANSWERS}8_an_overflow_advises_on_the_context_window_and_compact[sqlite]",
@@ -71,7 +71,7 @@ BOUNDARIES = (
     Mutation(
         name="real-text",
         mechanism="what the model said is not replaced",
-        file=f"{_ENGINE}/answers.py",
+        file=f"{_ENGINE}/final_text.py",
         old="    if not is_blank(text):\n",
         new="    if False:\n",
         test=f"{_ANSWERS}10_real_text_passes_unchanged[sqlite-Hello!]",
@@ -117,7 +117,7 @@ BOUNDARIES = (
     Mutation(
         name="warm-many",
         mechanism="a process keeps the states of many conversations",
-        file=f"{_ENGINE}/warm.py",
+        file=f"{_ENGINE}/context_cache.py",
         old=("MAX_CONVERSATIONS = 64\n"),
         new=("MAX_CONVERSATIONS = 1\n"),
         test=f"{_S2}1_a_route_that_switches_away_and_back_finds_its_warm_state_again[sqlite]",
@@ -133,7 +133,7 @@ BOUNDARIES = (
     Mutation(
         name="warm-newer",
         mechanism="what is newer is merged in",
-        file=f"{_ENGINE}/warm.py",
+        file=f"{_ENGINE}/context_cache.py",
         old="            state.extend(news, newer)\n",
         new="            pass\n",
         test=f"{_S2}3_what_another_process_appends_is_in_the_next_request[sqlite]",
@@ -141,7 +141,7 @@ BOUNDARIES = (
     Mutation(
         name="warm-apart",
         mechanism="each conversation has messages of its own",
-        file=f"{_ENGINE}/warm.py",
+        file=f"{_ENGINE}/context_cache.py",
         old=("        self.messages: list[CachedMessage] = list(kept)\n"),
         new=(
             '        self.messages = vars(CachedContext.__init__).setdefault("all", [])\n'
@@ -152,7 +152,7 @@ BOUNDARIES = (
     Mutation(
         name="warm-position",
         mechanism="the position moves with what is merged in",
-        file=f"{_ENGINE}/warm.py",
+        file=f"{_ENGINE}/context_cache.py",
         old=(
             "self.session, self.position = news.context.session, news.position\n"
             "        self.messages +="
@@ -171,7 +171,7 @@ BOUNDARIES = (
     Mutation(
         name="finalise-told",
         mechanism="the end of a session is told",
-        file=f"{_ENGINE}/facts.py",
+        file=f"{_ENGINE}/hook_dispatch.py",
         old='        if said.get("session") is not None:\n',
         new="        if False:\n",
         test=f"{_S4}1_a_new_conversation_finalizes_the_session_that_it_leaves[sqlite]",
@@ -179,7 +179,7 @@ BOUNDARIES = (
     Mutation(
         name="reset-told",
         mechanism="the session that a route goes on in is told",
-        file=f"{_ENGINE}/facts.py",
+        file=f"{_ENGINE}/hook_dispatch.py",
         old='        if said.get("next") is not None:\n',
         new="        if False:\n",
         test=f"{_S4}2_a_new_conversation_tells_of_the_session_that_it_opens[sqlite]",
@@ -187,7 +187,7 @@ BOUNDARIES = (
     Mutation(
         name="expiry-told",
         mechanism="an end is told by whoever carried it out, also for an expiry",
-        file=f"{_ENGINE}/commands.py",
+        file=f"{_ENGINE}/queued_commands.py",
         old=("    if item.text == resets.END_COMMAND:\n        means.hooks"),
         new=("    if False:\n        means.hooks"),
         test=f"{_S4}6_an_expired_session_is_finalized_once_also_over_a_restart[sqlite]",
@@ -204,7 +204,7 @@ BOUNDARIES = (
     Mutation(
         name="attempt-counted",
         mechanism="a compaction is counted before the summariser is asked",
-        file=f"{_ENGINE}/plans.py",
+        file=f"{_ENGINE}/compaction_planner.py",
         old=(
             "        await self._store.write(compactions.save_compaction_state, session.id, state)\n"
         ),
@@ -215,7 +215,7 @@ BOUNDARIES = (
     Mutation(
         name="deaths-end",
         mechanism="a compaction in which processes die is put off",
-        file=f"{_ENGINE}/plans.py",
+        file=f"{_ENGINE}/compaction_planner.py",
         old=("        if rules.crashed_repeatedly(before):\n"),
         new="        if False:\n",
         test=f"{_COMPACTIONS}a_compaction_in_which_the_process_died_again_and_again_is_put_off"
@@ -234,8 +234,8 @@ BOUNDARIES = (
         name="stopped-rotation",
         mechanism="a turn that was asked to stop rotates no more",
         file=f"{_TRANSACTIONS}/compactions.py",
-        old="    if turn is not None and turn.stop is not None and",
-        new="    if False and",
+        old="        and turn.stop is not None\n        and find_session_by_operation(",
+        new="        and False\n        and find_session_by_operation(",
         test="tests/integration/test_double_text.py::test_what_is_done_while_the_conversation_is"
         "_compacted_is_as_the_table_says[sqlite]",
     ),
@@ -251,7 +251,7 @@ BOUNDARIES = (
     Mutation(
         name="window-asked",
         mechanism="a context is made to fit the model that is asked",
-        file=f"{_ENGINE}/plans.py",
+        file=f"{_ENGINE}/compaction_planner.py",
         old=("        window = self._get_window(asked or self._model) or DEFAULT_WINDOW\n"),
         new=("        window = self._get_window(self._model) or DEFAULT_WINDOW\n"),
         test=f"{_COMPACTIONS}a_context_is_made_to_fit_the_model_that_is_asked_and_not_the"
@@ -262,7 +262,7 @@ BOUNDARIES = (
         mechanism="who steers during a compaction is heard with the next request",
         file="src/clew/agent/loop.py",
         old=(
-            " who wrote meanwhile is heard now, not a step later.\n"
+            " messages that came meanwhile join now, not a step later.\n"
             "            await self._join_steering_messages(node)\n"
         ),
         new="\n",

@@ -59,7 +59,7 @@ _CURRENT = (
     _mutation(
         "environment-exposed",
         "while an engine runs, the environment names the session",
-        f"{_ENGINE}/owner.py",
+        f"{_ENGINE}/process.py",
         ("        self._stack.enter_context(expose_session_environ())\n"),
         "",
         _S0_4,
@@ -113,7 +113,7 @@ _CLOSED = (
     _mutation(
         "titles-after-turns",
         "each answered turn has another try at a title",
-        f"{_ENGINE}/turns.py",
+        f"{_ENGINE}/turn_runner.py",
         ("            self._services.titles.schedule_title(self._turn.conversation_id)\n"),
         "            pass\n",
         f"{_RPC}5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed"
@@ -125,7 +125,7 @@ _TOLD = (
     _mutation(
         "failure-delivered",
         "what failed is delivered",
-        f"{_ENGINE}/turns.py",
+        f"{_ENGINE}/turn_runner.py",
         "error=text, code=code, said=said)\n",
         "error=text, code=code)\n",
         f"{_ANSWERS}6_a_turn_that_worked_but_gave_no_text_names_what_went_wrong[sqlite]",
@@ -133,7 +133,7 @@ _TOLD = (
     _mutation(
         "stop-undelivered",
         "a stop is answered by the command alone",
-        f"{_ENGINE}/turns.py",
+        f"{_ENGINE}/turn_runner.py",
         ("            await self._finish_turn(TurnOutcome.CANCELLED, drafts, said=said)\n"),
         (
             '            said = self._log.said(DeliveryKind.ANSWER, "I was stopped.", markup=False)\n'
@@ -144,7 +144,7 @@ _TOLD = (
     _mutation(
         "stop-is-no-failure",
         "a stopped turn is told as nothing",
-        f"{_ENGINE}/turns.py",
+        f"{_ENGINE}/turn_runner.py",
         ("                await self._finish_stopped(watch.result())\n"),
         ('                await self._finish_failed("stopped", "stopped")\n'),
         _S1_7,
@@ -152,7 +152,7 @@ _TOLD = (
     _mutation(
         "compact-named",
         "the advice names the command that helps",
-        f"{_ENGINE}/answers.py",
+        f"{_ENGINE}/final_text.py",
         "Use /compact to shorten it",
         "Shorten it",
         f"{_ANSWERS}8_an_overflow_advises_on_the_context_window_and_compact[sqlite]",
@@ -160,7 +160,7 @@ _TOLD = (
     _mutation(
         "error-shown",
         "a failure shows its text",
-        f"{_ENGINE}/answers.py",
+        f"{_ENGINE}/final_text.py",
         '    return f"That failed: {error} {way_out}"\n',
         '    return f"That failed. {way_out}"\n',
         f"{_ANSWERS}9_any_other_failure_shows_its_text_and_reset[sqlite]",
@@ -189,7 +189,7 @@ _ORPHANED = (
     _mutation(
         "maintenance-runs",
         "a running product maintains its store",
-        f"{_ENGINE}/owner.py",
+        f"{_ENGINE}/process.py",
         ("        while self._adopted is None:\n"),
         "        while False:\n",
         _S1_11,
@@ -255,7 +255,7 @@ _ORPHANED = (
     ),
 )
 
-_WARM = f"{_ENGINE}/warm.py"
+_WARM = f"{_ENGINE}/context_cache.py"
 _KEPT_WARM = (
     _mutation(
         "warm-kept",
@@ -354,7 +354,7 @@ _BOUNDARIES = (
     _mutation(
         "reset-names-next",
         "a reset names the session that is opened",
-        f"{_ENGINE}/facts.py",
+        f"{_ENGINE}/hook_dispatch.py",
         'opened = {"session_id": said["next"], "platform": platform}',
         'opened = {"session_id": said["session"], "platform": platform}',
         f"{_S4}2_a_new_conversation_tells_of_the_session_that_it_opens[sqlite]",
@@ -362,7 +362,7 @@ _BOUNDARIES = (
     _mutation(
         "finalise-first",
         "the end of a session is told before the next one",
-        f"{_ENGINE}/facts.py",
+        f"{_ENGINE}/hook_dispatch.py",
         ("            self._queue.put_nowait((FINALIZE_HOOK, over, item.id))\n"),
         (
             "            later = asyncio.get_running_loop().call_soon\n"
@@ -373,7 +373,7 @@ _BOUNDARIES = (
     _mutation(
         "ends-caught-up",
         "a process that begins looks for ends that were not told",
-        f"{_ENGINE}/owner.py",
+        f"{_ENGINE}/process.py",
         ("                await self._services.hooks.emit_missed_ends()\n"),
         "",
         f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
@@ -381,7 +381,7 @@ _BOUNDARIES = (
     _mutation(
         "stop-waits",
         "whoever stops waits for plugins",
-        f"{_ENGINE}/owner.py",
+        f"{_ENGINE}/process.py",
         (
             "            await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)\n"
             "            self._services.hooks.plugins.close()\n"
@@ -406,16 +406,14 @@ _BOUNDARIES = (
         "overdue-ended",
         "whoever watches ends what is over",
         f"{_ENGINE}/maintenance.py",
-        (
-            "await store.write(expiry.end_expired_conversations, policy=policy) if _has_expiry(policy) else 0"
-        ),
-        "0",
+        ("        if _has_expiry(policy)\n        else 0\n"),
+        "        if False\n        else 0\n",
         _S4_6,
     ),
     _mutation(
         "watcher-runs",
         "somebody watches",
-        f"{_ENGINE}/owner.py",
+        f"{_ENGINE}/process.py",
         ("            self._maintain_periodically,\n"),
         "",
         _S4_6,

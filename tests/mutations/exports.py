@@ -13,7 +13,7 @@ EXPORTS = (
     Mutation(
         name="export-sum",
         mechanism="each line of an export has its sum",
-        file=f"{_CORE}/lines.py",
+        file="src/clew/core/export_format/sealed_lines.py",
         old="    if hashlib.sha256(line[:-_SEAL_LENGTH]).hexdigest() != stated:\n",
         new="    if False:\n",
         test=f"{_VERIFY}any_bit_that_is_flipped_is_found_and_its_line_named",
@@ -21,7 +21,7 @@ EXPORTS = (
     Mutation(
         name="export-chain",
         mechanism="each entry of an export names the hash before it",
-        file=f"{_CORE}/thread.py",
+        file="src/clew/core/export_format/chain_checker.py",
         old='elif not self._loose and entry["prev_hash"] != self.last_hash:\n',
         new="elif False:\n",
         test=f"{_VERIFY}who_makes_the_hash_anew_breaks_the_chain",
@@ -29,7 +29,7 @@ EXPORTS = (
     Mutation(
         name="export-places",
         mechanism="lines that were moved are known by their numbers",
-        file=f"{_CORE}/places.py",
+        file="src/clew/core/export_format/line_index.py",
         old=("    kept = _longest_increasing(numbers)\n"),
         new=("    return {}\n    kept = _longest_increasing(numbers)\n"),
         test=f"{_VERIFY}two_entries_that_change_places_are_named",
@@ -45,7 +45,7 @@ EXPORTS = (
     Mutation(
         name="import-apart",
         mechanism="two conversations that went apart are not merged",
-        file=f"{_CORE}/relation.py",
+        file="src/clew/core/export_format/divergence.py",
         old=("    return Relation.AHEAD if ahead else Relation.APART\n"),
         new=("    return Relation.AHEAD if ahead else Relation.BEHIND\n"),
         test=f"{_EXPORTS}two_that_went_on_apart_are_never_merged[sqlite]",
@@ -84,10 +84,12 @@ EXPORTS = (
         mechanism="what has no place in the log is imported before its end",
         file="src/clew/engine/imports.py",
         old=(
-            "chain(_iter_outside_log(section.iter_records()), _iter_missing_log(section.iter_records(), had, sessions))\n"
+            "            _iter_outside_log(section.iter_records()),\n"
+            "            _iter_missing_log(section.iter_records(), had, sessions),\n"
         ),
         new=(
-            "chain(_iter_missing_log(section.iter_records(), had, sessions), _iter_outside_log(section.iter_records()))\n"
+            "            _iter_missing_log(section.iter_records(), had, sessions),\n"
+            "            _iter_outside_log(section.iter_records()),\n"
         ),
         test=f"{_EXPORTS}an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_goes_on"
         "[sqlite]",

@@ -28,7 +28,7 @@ LIFECYCLE = (
     Mutation(
         name="session-in-context",
         mechanism="tools are told of the new session",
-        file=f"{_ENGINE}/turns.py",
+        file=f"{_ENGINE}/turn_runner.py",
         old=("            self._hooks.enter_successor(done.session_id)\n"),
         new="            pass\n",
         test=f"{_S0}4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_session[sqlite]",
@@ -113,7 +113,7 @@ LIFECYCLE = (
     Mutation(
         name="warm-race",
         mechanism="what was read before somebody else's refresh is read again",
-        file=f"{_ENGINE}/warm.py",
+        file=f"{_ENGINE}/context_cache.py",
         old=(
             "if self._contexts.get(conversation) is not state or (state and state.position != known):"
         ),
@@ -168,7 +168,7 @@ LIFECYCLE = (
     Mutation(
         name="stop-finalises",
         mechanism="letting a turn go tells plugins",
-        file=f"{_ENGINE}/turns.py",
+        file=f"{_ENGINE}/turn_runner.py",
         old=(
             "            self._services.hooks.emit_session_stop(self._log.session, self._platform)\n"
         ),
@@ -178,7 +178,7 @@ LIFECYCLE = (
     Mutation(
         name="ends-told-again",
         mechanism="an end that was not told is told after a restart",
-        file=f"{_ENGINE}/facts.py",
+        file=f"{_ENGINE}/hook_dispatch.py",
         old=("            self.emit_session_end(item)\n"),
         new="            pass\n",
         test=f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
@@ -202,7 +202,7 @@ LIFECYCLE = (
     Mutation(
         name="route-scope",
         mechanism="a command sees only its writer's scope",
-        file=f"{_ENGINE}/slash.py",
+        file=f"{_ENGINE}/chat_commands/registry.py",
         old=("        if not can_see(viewer, scope_of(target)):\n"),
         new="        if False:\n",
         test=f"{_CHAT}nobody_sees_or_moves_to_what_is_in_another_scope[sqlite]",

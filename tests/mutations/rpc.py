@@ -11,7 +11,7 @@ RPC = (
     Mutation(
         name="rpc-order",
         mechanism="what one client asks first is stored first",
-        file=f"{_API}/office.py",
+        file=f"{_API}/context.py",
         old="        await self._lock.acquire()\n        left = False\n",
         new="        await asyncio.sleep((hash(asyncio.current_task()) >> 4) % 5 / 100)\n"
         "        left = True\n",
@@ -20,7 +20,7 @@ RPC = (
     Mutation(
         name="rpc-scope",
         mechanism="nothing of another scope can be reached by its name",
-        file=f"{_API}/office.py",
+        file=f"{_API}/context.py",
         old=("        return await self.engine.resolve_name(name, viewer=self.viewer)\n"),
         new=("        return await self.engine.resolve_name(name)\n"),
         test=f"{_RPC}another_scope_sees_and_changes_nothing",
@@ -52,7 +52,7 @@ RPC = (
     Mutation(
         name="rpc-detach",
         mechanism="a connection that breaks holds no session open",
-        file=f"{_API}/peer.py",
+        file=f"{_API}/connection.py",
         old=("            await self._client.disconnect()\n"),
         new="            pass\n",
         test="tests/contract/test_s1_rpc.py::test_s1_1_a_connection_that_breaks_only_detaches[sqlite]",

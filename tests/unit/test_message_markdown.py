@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from clew.core.export_format import html, markdown
+from clew.core.export_format import html as html_page
+from clew.core.export_format import markdown
 from clew.core.export_format.document import MessageBlock, NoteBlock
 from clew.core.export_format.message_markdown import MAX_CHARS, confine_markdown, render_html
 
@@ -86,7 +87,7 @@ def said(text: str, who: str = "Assistant") -> MessageBlock:
 def test_a_rendered_message_runs_nothing_loads_nothing_and_stays_in_its_place(
     who: str, text: str
 ) -> None:
-    page = Seen(html.render_html_block(said(text, who)))
+    page = Seen(html_page.render_html_block(said(text, who)))
     assert page.open == [], "all that was opened is closed"
     (article, _), (header, _), (name, _), (time, _), (body, _), *inside = page.elements
     assert (article, header, name, time, body) == ("article", "header", "b", "time", "div")
@@ -145,7 +146,7 @@ Title
 
 
 def test_markdown_is_rendered_in_a_page() -> None:
-    page = html.render_html_block(said(ANSWER))
+    page = html_page.render_html_block(said(ANSWER))
     for html in (
         "<h1>Plan</h1>", "<strong>Bold</strong>", "<em>soft</em>", "<code>code &lt;b&gt;</code>",
         '<a href="https://clew.example/" rel="noopener noreferrer nofollow">a link</a>',
@@ -194,6 +195,6 @@ def test_nothing_that_was_said_is_left_out_of_a_page() -> None:
     assert "rm -rf /tmp/x" in str(render_html("```rm -rf /tmp/x && echo done"))
     assert "[a]: https://b.c" in str(render_html("[a]: https://b.c"))
     assert render_html("> " * 90 + "deep") is None
-    assert "deep" in html.render_html_block(said("> " * 90 + "deep"))
+    assert "deep" in html_page.render_html_block(said("> " * 90 + "deep"))
     assert render_html("one\ntwo", line_breaks=True) == "<p>one<br />\ntwo</p>\n"
     assert '<a href="https://a.b/c.png" rel' in str(render_html("![alt](https://a.b/c.png)"))

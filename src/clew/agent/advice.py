@@ -65,7 +65,8 @@ ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
         ),
         Kind.BAD_REPLY: FailureAdvice(
             "What came is no answer of this protocol: no JSON, or fields are missing.",
-            f"Try again; if it keeps failing: {_CHECK_BASE_URL[0].lower()}{_CHECK_BASE_URL[1:]}. The server's "
+            "Try again; if it keeps failing: "
+            f"{_CHECK_BASE_URL[0].lower()}{_CHECK_BASE_URL[1:]}. The server's "
             "own log may say more.",
         ),
         Kind.WEB_PAGE: FailureAdvice(

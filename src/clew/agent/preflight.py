@@ -72,13 +72,15 @@ def check_network_environment() -> None:
         httpx2.AsyncClient()
     except ImportError as error:
         raise SettingsError(
-            f"{_PROXY_VARIABLES} in the environment names a SOCKS proxy, for which the package socksio is "
+            f"{_PROXY_VARIABLES} in the environment names a SOCKS proxy, for which the "
+            "package socksio is "
             f"missing: {sys.executable} -m pip install socksio, or unset the variable"
         ) from error
     except (ValueError, httpx2.InvalidURL) as error:
         # The text of the error contains the address, which may have a password.
         raise SettingsError(
-            f"{_PROXY_VARIABLES} in the environment is not the address of a proxy: {BAD_PROXY.advice}"
+            f"{_PROXY_VARIABLES} in the environment is not the address of a proxy: "
+            f"{BAD_PROXY.advice}"
         ) from error
     except (OSError, ssl.SSLError) as error:
         raise SettingsError(

@@ -198,7 +198,10 @@ def _print_migration(moved: MigrationResult, out: Output, notes: Output) -> None
 
 def _format_counts(counts: Mapping[str, int]) -> str:
     conversations, entries = counts["conversation"], counts["entry"]
-    return f"{_pluralize(conversations, 'conversation', 's')} with {_pluralize(entries, 'entr', 'ies', 'y')}"
+    return (
+        f"{_pluralize(conversations, 'conversation', 's')} with "
+        f"{_pluralize(entries, 'entr', 'ies', 'y')}"
+    )
 
 
 def _pluralize(count: int, word: str, several: str, one: str = "") -> str:

@@ -21,7 +21,8 @@ def open_tui(program: CliContext, name: str = "main") -> int:
     """
     if not is_tui_installed():
         raise ClewError(
-            f"the terminal UI needs a package that is not installed: {format_install_command('tui')}, or "
+            "the terminal UI needs a package that is not installed: "
+            f"{format_install_command('tui')}, or "
             "talk line by line with clew chat"
         )
     if os.environ.get("TERM") == "dumb":

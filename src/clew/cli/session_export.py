@@ -89,7 +89,8 @@ async def _export_async(
             notes.print_dim(f"exported {pluralize(len(chosen), 'conversation')} to {output}")
         if exports.redacted_count:
             notes.write(
-                f"clew: warning: {pluralize(exports.redacted_count, 'entry', 'entries')} said a secret of "
+                f"clew: warning: {pluralize(exports.redacted_count, 'entry', 'entries')} said "
+                "a secret of "
                 "the settings, which was left out\n"
             )
 

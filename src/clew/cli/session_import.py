@@ -121,7 +121,8 @@ class _ImportRun:
             progress.clear_line()
             every = len(self._verified.conversations)
             self._notes.write(
-                f"stopped: {len(self._done)} of {pluralize(every, 'conversation')} are in; the same "
+                f"stopped: {len(self._done)} of {pluralize(every, 'conversation')} are in; "
+                "the same "
                 "command goes on from here\n"
             )
             raise

@@ -355,7 +355,8 @@ def undelete(program: CliContext, conversation: str | None, as_json: bool) -> No
         for each in found:
             title = to_single_line(each.title or "-", 60)
             click.echo(
-                f"{each.id}  {title}  ({each.entries} entries, until {format_time(each.undo_until)})"
+                f"{each.id}  {title}  ({each.entries} entries, until "
+                f"{format_time(each.undo_until)})"
             )
 
     _run_job(program, restore_or_list)

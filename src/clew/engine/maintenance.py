@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.store import maintenance
+from clew.store.maintenance import erase_conversation, release_free_space
 from clew.store.transactions import (
     clients,
     deletion,
@@ -57,7 +57,7 @@ async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceRepor
     await store.write(clients.delete_dead_clients)
     await store.write(locks.delete_abandoned_locks)
     await store.write(owners.end_lost_owners)
-    await maintenance.release_free_space(store)
+    await release_free_space(store)
     done = MaintenanceReport(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     if any((overdue, orphans, ghosts, deleted)):
         log.info("maintained", overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
@@ -70,7 +70,7 @@ async def _finish_deletions(store: Store) -> int:
     # The deletion may be undone in between.
     ended = [each for each in due if await store.write(undelete.end_grace_period, each)]
     for conversation in ended:
-        await maintenance.erase_conversation(store, conversation)
+        await erase_conversation(store, conversation)
     if ended:
         await store.write(deletion.delete_orphan_blobs)
     return len(ended)

@@ -22,7 +22,8 @@ def validate_message(text: str) -> str:
         raise UsageError("the message is empty: write at least one character that is no space")
     if len(text) > MAX_MESSAGE_LENGTH:
         raise UsageError(
-            f"the message has {len(text):,} characters, more than the {MAX_MESSAGE_LENGTH:,} that one "
+            f"the message has {len(text):,} characters, more than the {MAX_MESSAGE_LENGTH:,} "
+            "that one "
             "may have: send it in parts, or as a file"
         )
     return text

@@ -52,7 +52,10 @@ def _find_problems(
     for key in channel.options:
         if key not in own:
             place = _origin_of(settings, name, key)
-            yield f"{place}: there is no setting channels.{name}.{key}{_suggest_option(name, key, own)}"
+            yield (
+                f"{place}: there is no setting "
+                f"channels.{name}.{key}{_suggest_option(name, key, own)}"
+            )
 
 
 def _declared_options(point: EntryPoint) -> frozenset[str] | None:

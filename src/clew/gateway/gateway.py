@@ -151,5 +151,6 @@ def find_channel_factory(kind: str, name: str) -> ChannelFactory:
         return cast("ChannelFactory", known[kind].load())
     except ImportError as error:
         raise SettingsError(
-            f"[channels.{name}]: {error.name or error} is not installed: {format_install_command(kind)}"
+            f"[channels.{name}]: {error.name or error} is not installed: "
+            f"{format_install_command(kind)}"
         ) from error

@@ -67,7 +67,8 @@ def use_ghost(sim: Sim, run: Run, index: int) -> None:
         lambda: sim.refused(LeaseLost, leases.renew_lease, run.lease),
         lambda: sim.refused(LeaseLost, sessions.end_head, run.lease, reasons.IDLE),
         lambda: sim.refused(
-            LeaseLost, sessions.rotate_session, run.lease, operation=sim.new("op"), expected=expected,
+            LeaseLost, sessions.rotate_session, run.lease, operation=sim.new("op"),
+            expected=expected,
             base=(), reason=reasons.REWIND, session_ids=sim.session_ids,
         ),
         lambda: sim.desk.do(leases.release_lease, run.lease),

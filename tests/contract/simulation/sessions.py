@@ -36,7 +36,8 @@ def rotate(sim: Sim, run: Run, base: Base, reason: str, messages: Messages) -> N
     thread = run.thread
     expected = Head(session=run.session, last_seq=len(thread.log))
     session = sim.under(
-        run, _opened, sessions.rotate_session, operation=sim.new("op"), expected=expected, base=base,
+        run, _opened, sessions.rotate_session,
+        operation=sim.new("op"), expected=expected, base=base,
         reason=reason, session_ids=sim.session_ids,
     )  # fmt: skip
     if session is not None:
@@ -100,7 +101,8 @@ def conflict(sim: Sim, run: Run, *, stale_seq: bool) -> None:
         expected = Head(session=thread.head.id, last_seq=len(thread.log) + 1)
     before = sim.desk.snapshot()
     sim.refused(
-        RotationConflict, sessions.rotate_session, run.lease, operation=sim.new("op"), expected=expected,
+        RotationConflict, sessions.rotate_session, run.lease,
+        operation=sim.new("op"), expected=expected,
         base=(), reason=reasons.COMPRESSION, session_ids=sim.session_ids,
     )  # fmt: skip
     assert sim.desk.snapshot() == before

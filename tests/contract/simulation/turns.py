@@ -310,7 +310,8 @@ def ask(sim: Sim, run: Run, index: int) -> None:
         return
     call, approval = _call(run, index), ApprovalId(sim.new("apr"))
     asked = sim.under(
-        run, lambda asked: asked.id, approvals.request_approval, _key(run, call), approval=approval, tool="t",
+        run, lambda asked: asked.id, approvals.request_approval, _key(run, call),
+        approval=approval, tool="t",
         args="{}", route=None, expires_in=timedelta(seconds=60),
     )  # fmt: skip
     if asked is None:

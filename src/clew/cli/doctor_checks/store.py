@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from clew.cli.commands import VERSION
 from clew.cli.doctor_checks.channels import check_deliveries
 from clew.cli.doctor_checks.findings import fail, format_size, ok, warn
+from clew.cli.output import pluralize
 from clew.cli.record_printer import format_time
 from clew.clock import SystemClock
 from clew.errors import ClewError, StoreDamaged, StoreError
@@ -148,7 +149,7 @@ async def check_disk_usage(store: Store) -> DoctorFinding:
     parts = [
         f"conversations {format_size(max(rest, 0))}",
         f"search index {format_size(found.index)}",
-        f"{found.attachments} attachment{'s' * (found.attachments != 1)} {format_size(found.blobs)}",
+        f"{pluralize(found.attachments, 'attachment')} {format_size(found.blobs)}",
     ]
     if found.free is not None:
         parts.append(f"free {format_size(found.free)}")
@@ -187,7 +188,8 @@ async def check_clocks(store: Store) -> DoctorFinding:
     if found.newest is not None and found.newest > found.now + _FUTURE_TOLERANCE:
         return warn(
             "clock",
-            f"the newest entry is of {format_time(found.newest)}, which is yet to come: a clock was wrong",
+            f"the newest entry is of {format_time(found.newest)}, which is yet to come: a "
+            "clock was wrong",
             fix="check the date of this machine",
         )
     return ok("clock", "the database's and this machine's agree")

@@ -88,16 +88,21 @@ async def _describe_failure(choice: ConnectionTarget, failure: ProviderFailure) 
             )
         case FailureKind.QUOTA | FailureKind.RATE_LIMIT:
             return (
-                f"{choice.place} takes no requests from this account now ({failure.user_message}): look "
+                f"{choice.place} takes no requests from this account now "
+                f"({failure.user_message}): look "
                 "at its credit and limits there, or choose another provider"
             )
         case FailureKind.OVERLOADED | FailureKind.SERVER:
             return (
-                f"{choice.place} is in trouble itself ({failure.user_message}): try again in a minute, or "
+                f"{choice.place} is in trouble itself ({failure.user_message}): try again in "
+                "a minute, or "
                 "write the settings without asking it, with --no-test"
             )
         case FailureKind.TLS | FailureKind.PROXY | FailureKind.AGENT_CODE | FailureKind.INTERNAL:
-            return f"{choice.place} cannot be used ({failure.user_message}). {ADVICE[failure.kind].text}"
+            return (
+                f"{choice.place} cannot be used ({failure.user_message}). "
+                f"{ADVICE[failure.kind].text}"
+            )
         case _:
             return (
                 f"{choice.name} did not answer as a model does ({failure.user_message}): check "

@@ -110,7 +110,8 @@ class ModelSelector:
         if found.wants_key and not found.models:
             if not self._prompter.is_interactive:
                 raise UsageError(
-                    f"{offer.label} names its models only to those with a key: say where it is with "
+                    f"{offer.label} names its models only to those with a key: say where it "
+                    "is with "
                     "--key-env NAME or --key-file PATH, or name a model with --model"
                 )
             self._prompter.print_note(f"{offer.label} names its models only to those with a key")

@@ -78,7 +78,8 @@ def render_html_block(block: DocumentBlock) -> str:
                 for name, value in facts
             )
             return (
-                f'<h2 dir="auto">{_escape_text(text)}</h2>\n<div class="about">{_escape_text(about)}'
+                f'<h2 dir="auto">{_escape_text(text)}</h2>\n<div '
+                f'class="about">{_escape_text(about)}'
                 f"<details><summary>Details</summary><dl>{rows}</dl></details></div>\n"
             )
         case MessageBlock():

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 
 from clew.core.route import Route
 from clew.core.scope import can_see, scope_of
-from clew.engine import asides, chores
+from clew.engine.chat_commands import control as control_commands
+from clew.engine.chat_commands import conversation as conversation_commands
 from clew.engine.chat_commands.context import ChatCommandReply, CommandContext
 from clew.errors import NotFound, OperationRefused, UsageError
 
@@ -91,87 +92,98 @@ COMMANDS = (
         aliases=("reset",),
         arguments="[title]",
         help="start a new conversation here; the old one is kept",
-        run=conversation.start_conversation,
+        run=conversation_commands.start_conversation,
     ),
     ChatCommand(
-        name="stop", help="stop the answer that is being made", control=True, run=control.stop_turn
+        name="stop",
+        help="stop the answer that is being made",
+        control=True,
+        run=control_commands.stop_turn,
     ),
     ChatCommand(
         name="compress",
         aliases=("compact",),
         arguments="[focus]",
         help="summarise what is old, to make room; say what matters most",
-        run=conversation.compress_context,
+        run=conversation_commands.compress_context,
     ),
     ChatCommand(
         name="undo",
         arguments="[n]",
         help="take your last message (or the last n) and what followed out of the conversation",
-        run=conversation.undo_exchanges,
+        run=conversation_commands.undo_exchanges,
     ),
-    ChatCommand(name="retry", help="ask your last message again", run=conversation.retry_message),
+    ChatCommand(
+        name="retry", help="ask your last message again", run=conversation_commands.retry_message
+    ),
     ChatCommand(
         name="branch",
         arguments="[title]",
         help="go on in a copy of this conversation; the original stays as it is",
-        run=conversation.branch_conversation,
+        run=conversation_commands.branch_conversation,
     ),
     ChatCommand(
         name="rewind",
         arguments="n",
         help="go back to right after entry n",
-        run=conversation.rewind_conversation,
+        run=conversation_commands.rewind_conversation,
     ),
     ChatCommand(
         name="title",
         arguments="[text]",
         help="name this conversation, or show its name",
-        run=conversation.set_title,
+        run=conversation_commands.set_title,
     ),
     ChatCommand(
         name="sessions",
         arguments="[query]",
         help="list your conversations, the last used first",
         control=True,
-        run=control.list_sessions,
+        run=control_commands.list_sessions,
     ),
     ChatCommand(
         name="resume",
         arguments="[n|title|id]",
         help="go on with another conversation: its number in /sessions, its title or its id",
-        run=conversation.resume_conversation,
+        run=conversation_commands.resume_conversation,
     ),
     ChatCommand(
         name="model",
         arguments="[name]",
         help="choose the model for this conversation, or show it",
-        run=conversation.choose_model,
+        run=conversation_commands.choose_model,
     ),
     ChatCommand(
-        name="queue", help="show the messages that wait", control=True, run=control.show_queue
+        name="queue",
+        help="show the messages that wait",
+        control=True,
+        run=control_commands.show_queue,
     ),
     ChatCommand(
         name="status",
         help="show this conversation and what it is doing",
         control=True,
-        run=control.show_status,
+        run=control_commands.show_status,
     ),
     ChatCommand(
-        name="usage", help="show what this conversation used", control=True, run=control.show_usage
+        name="usage",
+        help="show what this conversation used",
+        control=True,
+        run=control_commands.show_usage,
     ),
     ChatCommand(
         name="approve",
         arguments="[n|id|all]",
         help="allow the tool call that waits",
         control=True,
-        run=control.approve_calls,
+        run=control_commands.approve_calls,
     ),
     ChatCommand(
         name="deny",
         arguments="[n|id|all]",
         help="refuse the tool call that waits",
         control=True,
-        run=control.deny_calls,
+        run=control_commands.deny_calls,
     ),
     ChatCommand(
         name="pair",
@@ -179,7 +191,7 @@ COMMANDS = (
         help="let in whoever was shown this code, or show who is in; /pair remove ID shuts out",
         control=True,
         operator=True,
-        run=control.manage_pairing,
+        run=control_commands.manage_pairing,
     ),
     ChatCommand(
         name="help", arguments="[command]", help="show this list", control=True, run=_show_help

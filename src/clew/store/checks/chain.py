@@ -166,6 +166,8 @@ HASH_CHAIN = Check(
     name="hash-chain",
     description="Each entry carries the hash of itself and of the one before.",
     find=_find_broken_chains,
-    manual_fix="restore a backup from before the change; compare with an export (clew sessions verify)",
+    manual_fix=(
+        "restore a backup from before the change; compare with an export (clew sessions verify)"
+    ),
 )
 CHECKS: tuple[Check, ...] = (HASH_CHAIN,)

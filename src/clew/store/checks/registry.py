@@ -78,7 +78,7 @@ def _run_combined(t: Tx, statements: list[LiteralString]) -> list[tuple[Check, V
 def find_all(t: Tx) -> list[tuple[Check, Violation]]:
     """Run every check in one transaction."""
     rest = [check for check in CHECKS if check.sql is None and check not in context.CHECKS]
-    return find_fast(t) + _run_combined(t, _SCHEMA_ENFORCED) + _run_each(t, misc)
+    return find_fast(t) + _run_combined(t, _SCHEMA_ENFORCED) + _run_each(t, rest)
 
 
 def _run_each(t: Tx, checks: Sequence[Check]) -> list[tuple[Check, Violation]]:

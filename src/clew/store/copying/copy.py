@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from clew.errors import StoreUnavailable, StoreUnusable
-from clew.store.copying import target
+from clew.store.copying import target as filling
 from clew.store.copying.batches import iter_batches
 from clew.store.copying.tables import Table, count_table_rows, list_tables, read_sequences
 
@@ -62,7 +62,7 @@ def copy_rows(
     :raises StoreUnusable: if the two do not have the same tables
     :raises StoreUnavailable: if the target has rows already, and not ``in_parts``
     """
-    reached = target.read(target.read_progress)
+    reached = target.read(filling.read_progress)
     if reached and not in_parts:
         raise StoreUnavailable(
             f"the connection to {source.name} was lost on the way: nothing was changed, try again"
@@ -74,7 +74,7 @@ def copy_rows(
     for table in wanted:
         for rows in iter_batches(source.t, table, reached.get(table.name)):
             tell("copying rows", done, total)
-            target.write(target.add_batch, table, rows)
+            target.write(filling.add_batch, table, rows)
             done += len(rows)
     return CopyResult(
         counts=found, numbers=read_sequences(source.t, source.dialect), at=source.t.now

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreNotEmpty, StoreUnusable, UsageError
-from clew.store.copying import target
+from clew.store.copying import target as filling
 from clew.store.copying.copy import CopySource, compare_tables, copy_rows
 from clew.store.copying.tables import lock_tables
 from clew.store.migrate import find_pending_migrations, migrate_schema, read_applied_migrations
@@ -110,7 +110,7 @@ def transfer_rows(
             f"({', '.join(differ)}); nothing was changed"
         )
     tell("checking references", 0, 0)
-    place.store.write(target.finish_fill, place.store.dialect, copied.numbers)
+    place.store.write(filling.finish_fill, place.store.dialect, copied.numbers)
     return copied, resumed
 
 
@@ -130,9 +130,9 @@ def _read_unfinished_source(t: Tx, dialect: Dialect) -> str | None:
     """Return the source of the target's unfinished copy; ``None`` if it is empty."""
     if read_applied_migrations(t, dialect) is None:
         return None
-    return target.read_source(t) or ""
+    return filling.read_source(t) or ""
 
 
 def _create_schema(t: Tx, dialect: Dialect, source: str) -> None:
     migrate_schema(t, dialect)
-    target.begin_fill(t, dialect, source)
+    filling.begin_fill(t, dialect, source)

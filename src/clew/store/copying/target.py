@@ -92,7 +92,8 @@ def finish_fill(t: Tx, dialect: Dialect, numbers: dict[str, int]) -> None:
         "SELECT on_table, name, definition FROM copy_constraint"
     ):
         t.execute(
-            f"ALTER TABLE {sql_name(table)} ADD CONSTRAINT {sql_name(name)} {_trusted_sql(definition)}"
+            f"ALTER TABLE {sql_name(table)} ADD CONSTRAINT {sql_name(name)} "
+            f"{_trusted_sql(definition)}"
         )
     set_sequences(t, dialect, numbers)
     for table in ("copy_source", "copy_progress", "copy_constraint"):

@@ -209,7 +209,8 @@ class WorkerPool:
             self._backlog.remove(errand)
         errand.fail(
             StoreUnavailable(
-                f"all {len(self._workers)} connections were busy for {self._limits.queue_timeout:g} s;"
+                f"all {len(self._workers)} connections were busy for "
+                f"{self._limits.queue_timeout:g} s;"
                 " nothing was stored, try again later"
             )
         )

@@ -101,7 +101,8 @@ class PostgresStore(Store):
                 await asyncio.shield(self._checking)
         except TimeoutError:
             raise StoreUnavailable(
-                f"PostgreSQL at {self._address.name} did not answer within {self._limits.check_timeout:g} s"
+                f"PostgreSQL at {self._address.name} did not answer within "
+                f"{self._limits.check_timeout:g} s"
             ) from None
 
     async def aclose(self) -> None:

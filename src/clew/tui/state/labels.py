@@ -49,7 +49,10 @@ def _format_context(usage: UsageShape) -> str:
         return f"{format_count(usage.context_tokens)} tokens"
     share = min(1.0, usage.context_tokens / usage.context_window)
     full = round(share * _GAUGE_CELLS)
-    return f"{'▰' * full}{'▱' * (_GAUGE_CELLS - full)} {share:.0%} of {format_count(usage.context_window)}"
+    return (
+        f"{'▰' * full}{'▱' * (_GAUGE_CELLS - full)} {share:.0%} of "
+        f"{format_count(usage.context_window)}"
+    )
 
 
 def format_duration(seconds: float) -> str:

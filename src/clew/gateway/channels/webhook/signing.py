@@ -90,14 +90,16 @@ def verify_request(
         raise WebhookRejected(
             401,
             "invalid_signature",
-            f"{SIGNATURE_HEADER} is not the signature of this request: it is v1, and the Base64 of the "
+            f"{SIGNATURE_HEADER} is not the signature of this request: it is v1, and the "
+            "Base64 of the "
             "HMAC-SHA256 of ID.TIMESTAMP.BODY, by the secret in the settings",
         )
     if not (at.isascii() and at.isdigit()) or abs(now - int(at)) > TIMESTAMP_TOLERANCE:
         raise WebhookRejected(
             400,
             "stale_timestamp",
-            f"{TIMESTAMP_HEADER} is {at[:20]!r}, more than {TIMESTAMP_TOLERANCE} seconds away from the time here, "
+            f"{TIMESTAMP_HEADER} is {at[:20]!r}, more than {TIMESTAMP_TOLERANCE} seconds away "
+            "from the time here, "
             f"{now:.0f}: set the clocks, and sign each attempt anew",
         )
     if len(id_) > _MAX_ID_LENGTH:
