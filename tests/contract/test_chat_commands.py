@@ -368,7 +368,7 @@ async def test_a_conversation_asks_the_model_that_was_chosen_for_it(
             return ModelChain([other.model], RetryPolicy(attempts=1), lambda: 0.0)
 
         choice = ModelOverrides(house.store, offered=("main", "other"), make=make)
-        means = replace(house.means, choice=choice)
+        means = replace(house.means, model_overrides=choice)
         async with Engine(means, role="second", version="0") as engine:
             chosen = replace(house, engine=engine)
             assert "no conversation here" in (await _do(chosen, "/model")).text

@@ -125,15 +125,15 @@ async def test_a_turn_under_way_is_no_fault_and_a_repair_lets_it_be(
 async def test_a_long_log_is_walked_through_in_stretches(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.engine.fsck.STRETCH", 7)
+    monkeypatch.setattr("clew.engine.fsck.RANGE_SIZE", 7)
     await _walk(store_url, tmp_path, processes=1)
 
 
 async def test_several_processes_walk_through_a_long_log_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.engine.fsck.STRETCH", 15)
-    monkeypatch.setattr("clew.engine.fsck.ALONE", 1)
+    monkeypatch.setattr("clew.engine.fsck.RANGE_SIZE", 15)
+    monkeypatch.setattr("clew.engine.fsck.PARALLEL_MIN_ENTRIES", 1)
     await _walk("sqlite:///clew.db", tmp_path, processes=2)
 
 

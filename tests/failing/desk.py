@@ -308,7 +308,7 @@ async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
             means,
             loop=HastyLoop(agent or Agent(), max_steps=max_steps),
             models=ModelChain(models[:-1] if apart else models, patience, monotonic),
-            compactions=CompactionService(
+            compaction=CompactionService(
                 store,
                 means.ids,
                 clock or SystemClock(),

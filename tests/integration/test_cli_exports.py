@@ -187,7 +187,7 @@ def test_an_import_that_is_stopped_says_how_to_go_on(
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(imports.ConversationImporter, "take", pressed)
+            patch.setattr(imports.ConversationImporter, "import_conversation", pressed)
             code, _, err = clew("sessions", "import", export, home="other")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -299,7 +299,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: P
 async def test_what_a_platform_has_forgotten_is_sent_once_more_and_says_so(
     url: str, tmp_path: Path
 ) -> None:
-    able = replace(CAPABILITIES, idempotent=True, remembers=0.0)
+    able = replace(CAPABILITIES, idempotent=True, key_lifetime=0.0)
     timer = FakeTimer()
     platform = MemoryPlatform(timer=timer, capabilities=able)
     settings = {"stream": False}

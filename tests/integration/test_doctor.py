@@ -336,7 +336,7 @@ def test_a_store_without_wal_and_an_old_sqlite_are_reported(
     (journal,) = told()["journal"]
     assert journal["level"] == "warn"
     assert "virtiofs" in journal["detail"]
-    monkeypatch.setattr(store, "sqlite_version", lambda: "3.40.1")
+    monkeypatch.setattr(store_checks, "sqlite_version", lambda: "3.40.1")
     (sqlite,) = told(code=1)["sqlite"]
     assert "upgrade apsw" in sqlite["detail"]
 

@@ -378,9 +378,9 @@ class Stopping:
 async def test_an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_goes_on(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "_FIRST", 4)
-    monkeypatch.setattr(importing, "_FEWEST", 4)
-    monkeypatch.setattr(importing, "_MOST", 4)
+    monkeypatch.setattr(importing, "_FIRST_SLICE", 4)
+    monkeypatch.setattr(importing, "_MIN_SLICE", 4)
+    monkeypatch.setattr(importing, "_MAX_SLICE", 4)
     async with open_world(f"sqlite:///{tmp_path}/from.db", tmp_path) as world:
         name, *_ = await lead(world)
         export = await exported(world.store.inner, name)

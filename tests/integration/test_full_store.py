@@ -73,7 +73,7 @@ async def test_an_answer_for_which_there_is_no_room_is_made_again_when_there_is(
     server: Server, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model is not asked again and again for what cannot be stored."""
-    monkeypatch.setattr("clew.engine.conversation_workers._PAUSE", 0.2)
+    monkeypatch.setattr("clew.engine.conversation_workers._RETRY_PAUSE", 0.2)
     assert (await server.say("hello")).status_code == 200
     provider.script = always(Text(LONG))
     await server.store.write(limit, 8)
@@ -99,7 +99,7 @@ def test_the_doctor_says_that_there_is_no_room(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert entry_point.run_command(["--home", str(tmp_path), "sessions", "list"]) == 0
-    monkeypatch.setattr("clew.store.sqlite.store._ROOM", 1 << 70)
+    monkeypatch.setattr("clew.store.sqlite.store._MIN_FREE_BYTES", 1 << 70)
     assert entry_point.run_command(["--home", str(tmp_path), "doctor", "--offline"]) == 1
     assert "no space left" in capsys.readouterr().out
 

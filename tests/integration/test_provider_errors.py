@@ -106,7 +106,7 @@ def logs() -> Iterator[list[EventDict]]:
 @pytest.fixture(scope="module")
 async def desks(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[dict[Format, Desk]]:
     """For each format a model that fails, and one beside it that answers."""
-    patience = replace(HASTE, breaks_after=1_000)
+    patience = replace(HASTE, breaker_threshold=1_000)
     async with (
         open_desk(tmp_path_factory.mktemp("chat"), "chat", "chat", patience=patience) as chat,
         open_desk(

@@ -286,7 +286,7 @@ def newer_clew(monkeypatch: pytest.MonkeyPatch) -> None:
         sql = "CREATE TABLE invention (id TEXT PRIMARY KEY); INSERT INTO invention VALUES ('wheel')"
         return [*known(dialect), migrate.Migration(number=9999, name="later", sql=sql)]
 
-    monkeypatch.setattr(migrate, "migrations", migrations)
+    monkeypatch.setattr(migrate, "load_migrations", migrations)
 
 
 def test_a_backup_of_an_older_clew_is_brought_up_to_date(

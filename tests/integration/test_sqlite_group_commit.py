@@ -135,7 +135,7 @@ async def test_a_job_may_go_on_after_an_error_that_it_expects(bench: Bench) -> N
 async def test_a_batch_ends_early_when_its_time_is_over(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.group_commit.LONGEST", -1.0)
+    monkeypatch.setattr("clew.store.sqlite.group_commit.MAX_BATCH_SECONDS", -1.0)
     jobs = [appending("first"), appending("second")]
     assert bench.run(*jobs) == 1
     assert [job.final for job in jobs] == [True, False]

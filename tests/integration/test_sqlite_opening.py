@@ -181,7 +181,7 @@ async def test_without_wal_a_commit_waits_for_those_who_read(tmp_path: Path) -> 
 async def test_without_wal_a_commit_that_readers_hold_up_for_long_is_refused_and_stores_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.PATIENCE", 0.05)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.LOCK_TIMEOUT", 0.05)
     async with await open_in(tmp_path) as store:
         await store.write(make_log)
         reader = connect(tmp_path / "clew.db", reader=True)
@@ -375,7 +375,7 @@ async def test_a_disk_without_wal_is_refused(tmp_path: Path) -> None:
 async def test_a_locked_database_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.opening.PATIENCE", 0.0)
+    monkeypatch.setattr("clew.store.sqlite.opening.LOCK_TIMEOUT", 0.0)
     prepare_file(tmp_path / "clew.db", run_dir=tmp_path / "run")
     other = apsw.Connection(str(tmp_path / "clew.db"))
     fetch_rows(other, "BEGIN EXCLUSIVE")

@@ -253,7 +253,7 @@ def deaths(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
             raise errors.pop()
         return run(batches, jobs)
 
-    monkeypatch.setattr(GroupCommitter, "run", dying)
+    monkeypatch.setattr(GroupCommitter, "run_batch", dying)
     return errors
 
 
@@ -281,7 +281,7 @@ async def test_a_writer_that_dies_in_mid_transaction_leaves_nothing_of_it(
         raise Fatal("a bug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(GroupCommitter, "_commit", dying)
+        patch.setattr(GroupCommitter, "_commit_batch", dying)
         with pytest.raises(StoreUnavailable, match="a bug"):
             await store.write(append, "lost")
     await store.write(append, "kept")
@@ -322,7 +322,7 @@ async def test_who_comes_while_the_writer_ends_is_told(
             writer.submit(late)
         return error
 
-    monkeypatch.setattr(Writer, "_life", watched)
+    monkeypatch.setattr(Writer, "_open_and_serve", watched)
     async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
         for _ in range(2):
             deaths.append(Fatal("a bug"))
@@ -369,7 +369,7 @@ async def test_a_check_notices_that_the_file_is_gone(store: SqliteStore, tmp_pat
 async def test_a_check_notices_that_the_disk_is_full(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.store._ROOM", 1 << 70)
+    monkeypatch.setattr("clew.store.sqlite.store._MIN_FREE_BYTES", 1 << 70)
     with pytest.raises(StoreFull):
         await store.check_available()
 
@@ -377,7 +377,7 @@ async def test_a_check_notices_that_the_disk_is_full(
 async def test_a_check_notices_that_nobody_can_write(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.PATIENCE", 0.0)
+    monkeypatch.setattr("clew.store.sqlite.writer_maintenance.LOCK_TIMEOUT", 0.0)
     other = apsw.Connection(str(tmp_path / "clew.db"))
     fetch_rows(other, "BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable):
@@ -459,7 +459,7 @@ async def test_a_writer_waits_for_another_process_and_listens_meanwhile(
         look(tending)
         looks.release()
 
-    monkeypatch.setattr(WriterMaintenance, "look", counted)
+    monkeypatch.setattr(WriterMaintenance, "poll_changes", counted)
     other = apsw.Connection(str(tmp_path / "clew.db"))
     fetch_rows(other, "BEGIN IMMEDIATE")
     waiting = asyncio.create_task(store.write(append, "ours"))

@@ -52,7 +52,7 @@ async def test_what_a_deletion_frees_is_given_back_in_slices(
     assert not await store.read(vacuum.has_reclaimable_space), (
         "so little is kept for what is written next"
     )
-    monkeypatch.setattr(vacuum, "_KEPT", 100)
+    monkeypatch.setattr(vacuum, "_MIN_FREE_PAGES", 100)
     given = [await store.write(vacuum.release_space) for _ in range(2)]
     # A page of the file's own map may go with them.
     assert all(200 <= pages <= 202 for pages in given)

@@ -164,7 +164,7 @@ async def open_world(  # noqa: PLR0913  (each is what some test varies)
     async with kind(await open_store(url, home=home, clock=clock), points) as store:
         means = _means(home, store, model, tools(made), longest_call, max_steps)
         compactions = _compactions(means, compacting, model)
-        means = replace(means, compactions=compactions, turns_at_once=turns_at_once)
+        means = replace(means, compaction=compactions, turns_at_once=turns_at_once)
         try:
             async with Engine(means, role="test", version="0") as engine:
                 yield World(

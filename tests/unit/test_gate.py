@@ -72,7 +72,7 @@ class Holds:
     def __init__(self) -> None:
         self.kept: dict[str, int] = {}
 
-    async def hold(self, account: ChannelAccount, chat: str, *, until: int) -> None:
+    async def pause_chat(self, account: ChannelAccount, chat: str, *, until: int) -> None:
         self.kept[chat] = until
 
 

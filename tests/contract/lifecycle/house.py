@@ -161,7 +161,7 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
             means,
             loop=AgentLoop(Agent(tools=list(tools), retries=1), max_steps=20),
             models=ModelChain([model or provider.model], RetryPolicy(attempts=1), time.monotonic),
-            compactions=CompactionService(
+            compaction=CompactionService(
                 means.store,
                 means.ids,
                 clock or SystemClock(),
@@ -171,9 +171,9 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
                 lock=lock,
                 session_ids=ids,
             ),
-            facts=HookDispatcher(means.store, told),
+            hooks=HookDispatcher(means.store, told),
             titles=TitleService(means.store, means.ids, session_ids=ids, model=title_model),
-            reset=reset or means.reset_policy,
+            reset_policy=reset or means.reset_policy,
             session_ids=ids,
         )
         async with Engine(means, role="test", version="0", own_only=own_only) as engine:

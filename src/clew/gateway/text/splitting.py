@@ -184,7 +184,7 @@ def _join_runs(run: TextRun | None, atom: TextRun) -> TextRun | None:
 
 
 def _part_of(piece: TextBlock, runs: Sequence[TextRun], glue: str) -> TextBlock:
-    return replace(piece, runs=merge_runs(runs), glue=glue)
+    return replace(piece, runs=merge_runs(runs), separator=glue)
 
 
 def _group_cost(

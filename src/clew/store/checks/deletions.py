@@ -212,6 +212,6 @@ CHECKS: tuple[Check, ...] = (
         mend=_write_tombstone,
         decide="leave it: its last entry is gone, so no export of it can be verified",
     ),
-    replace(_DELETED_ROWS, look=_find_leftover_rows),
-    replace(_ORPHANS, look=_find_orphans),
+    replace(_DELETED_ROWS, find=_find_leftover_rows),
+    replace(_ORPHANS, find=_find_orphans),
 )

@@ -91,7 +91,7 @@ class PostgresStore(Store):
     async def check_available(self) -> None:
         # One at a time: a hanging server must not use up the connections.
         if self._checking is None or self._checking.done():
-            hasty = replace(self._limits, patience=0)
+            hasty = replace(self._limits, retry_timeout=0)
             self._checking = asyncio.create_task(
                 self._run_write(hasty, _ping_database), name="postgres-check"
             )

@@ -187,7 +187,7 @@ def _insert_events(*events: ReplyEvent) -> StreamChange:
 
 
 def _send_json(form: WireFormat, reply: Any = TEXT_REPLY) -> StreamChange:
-    return lambda _: build_json_body(RENDERERS[form].body(reply))
+    return lambda _: build_json_body(RENDERERS[form].render_body(reply))
 
 
 def _send_always(body: ReplyBody) -> dict[str, Any]:

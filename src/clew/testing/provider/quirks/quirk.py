@@ -120,7 +120,7 @@ def _build_stream(quirk: Quirk, form: WireFormat) -> ReplyBody | None:
 def _build_body(quirk: Quirk, form: WireFormat) -> ReplyBody | None:
     if (change := quirk.whole.get(form)) is None:
         return None
-    changed = change(json.loads(json.dumps(RENDERERS[form].body(quirk.reply))))
+    changed = change(json.loads(json.dumps(RENDERERS[form].render_body(quirk.reply))))
     return (
         changed if changed is None or isinstance(changed, ReplyBody) else build_json_body(changed)
     )
@@ -130,7 +130,7 @@ def render_events(form: WireFormat, answer: ResolvedReply) -> list[ReplyEvent]:
     """Return the events of a correct stream."""
     asked = {"stream_options": {"include_usage": True}}
     found: list[ReplyEvent] = []
-    for frame in RENDERERS[form].frames(answer, asked):
+    for frame in RENDERERS[form].render_frames(answer, asked):
         lines = dict(line.split(": ", 1) for line in frame.data.strip().splitlines())
         data = lines["data"]
         parsed = data if data == "[DONE]" else json.loads(data)
