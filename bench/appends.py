@@ -90,7 +90,7 @@ async def _write(store: Store, lease: Lease, session: SessionId, until: float) -
 
 
 def _bare(folder: Path) -> float:
-    """The same rows into the same file, with nothing around the statements."""
+    """Insert the same rows into the same file, with nothing around the statements."""
     path, hashed = folder / "clew.db", bytes(32)
     with closing(apsw.Connection(str(path))) as connection:
         execute = new_cursor(connection).execute

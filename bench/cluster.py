@@ -122,7 +122,7 @@ def _written(connection: psycopg.Connection) -> int:
 
 @contextmanager
 def _cpu(url: str, running: Sequence[Server]) -> Generator[dict[str, float]]:
-    """What the turns in the block cost, in ms for each: in the gateways, and in the database."""
+    """Measure the CPU time per turn in the block, in ms: of the gateways, and of the database."""
     with psycopg.connect(url) as connection:
         postmaster = _stat(connection.info.backend_pid)[1]
 
@@ -144,7 +144,7 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> tuple[float, int]:
-    """The CPU time of a process and of its children that ended, in ms, and its parent."""
+    """Return the CPU time of a process and of its ended children, in ms, and its parent."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:

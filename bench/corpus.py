@@ -1,5 +1,6 @@
 """
-A store with a million messages, made of few random numbers: the same each time, and quickly made.
+Store with a million messages, made of few random numbers: the same each time, and quickly made.
+
 It is as the product would have left it, with every hash, turn and input in its place.
 
 Words follow Zipf's law, as they do in talk; a tenth of the messages is Chinese; scopes are of very
@@ -75,7 +76,7 @@ def scope_of(conversation: int) -> Scope:
 
 
 def messages(count: int) -> Iterator[tuple[int, int, str]]:
-    """Number, conversation and text of each message."""
+    """Yield number, conversation and text of each message."""
     chooser = random.Random(4)
     latin, chinese = _pieces()
     for n in range(1, count + 1):
@@ -91,7 +92,7 @@ class Log:
         self._hashes = [GENESIS] * CONVERSATIONS
 
     def entries(self, count: int) -> Iterator[Row]:
-        """The rows of all messages, as ``ENTRY`` names the columns."""
+        """Yield the rows of all messages, as ``ENTRY`` names the columns."""
         for n, conversation, text in messages(count):
             seq = self._seqs[conversation] = self._seqs[conversation] + 1
             role, calls, answers = _shape(seq)
@@ -180,7 +181,7 @@ ENTRY = (
 
 
 async def sqlite_file() -> Path:
-    """The file with all messages, indexed; made at the first call."""
+    """Return the file with all messages, indexed; the first call creates it."""
     BUILD.mkdir(parents=True, exist_ok=True)
     schema = load_migrations("sqlite")[-1].sha256
     path = BUILD / f"search-{_VERSION}-{schema[:12]}.db"

@@ -46,7 +46,7 @@ def number(value: float) -> str:
 
 
 def table(figures: Iterable[Figure]) -> str:
-    """The figures as aligned columns."""
+    """Return the figures as aligned columns."""
     rows = [("figure", "measured", "target", "against"), *(figure.cells() for figure in figures)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(
@@ -56,6 +56,6 @@ def table(figures: Iterable[Figure]) -> str:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value that ``share`` of all do not exceed."""
+    """Return the value that ``share`` of all do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]

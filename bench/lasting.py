@@ -51,7 +51,7 @@ FROM block, entry WHERE conversation_id = ?1 ORDER BY number, seq
 
 
 async def measure_log() -> list[Figure]:
-    """A turn with the same context at ``MANY`` entries and at ``FEW``."""
+    """Measure a turn with the same context at ``MANY`` entries and at ``FEW``."""
     return await asyncio.to_thread(_compare_logs)
 
 
@@ -149,7 +149,7 @@ def _resume() -> list[Figure]:
 
 
 def _kill_in_a_request(folder: Path, name: str) -> None:
-    """A turn whose process is killed while the provider says nothing."""
+    """Measure a turn whose process is killed while the provider is silent."""
     with _silence() as (url, asked), serve(folder, url, None) as server:
         threading.Thread(target=_ask, args=(server.port, name), daemon=True).start()
         assert asked.wait(30)
@@ -164,7 +164,7 @@ def _ask(port: int, name: str) -> None:
 
 @contextmanager
 def _silence() -> Generator[tuple[str, threading.Event]]:
-    """A provider that takes a request and never answers; the event: a request came."""
+    """Run a provider that never answers, and an event that is set by the first request."""
     asked = threading.Event()
     kept: list[socket.socket] = []
 

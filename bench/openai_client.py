@@ -106,7 +106,7 @@ def conversation(length: int) -> list[ModelMessage]:
 
 @contextmanager
 def provider() -> Generator[str]:
-    """The URL of a fake provider that takes no time from the process that is measured."""
+    """Yield the URL of a fake provider that takes no time from the measured process."""
     command = [sys.executable, "-m", "clew.testing.provider"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

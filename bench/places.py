@@ -27,7 +27,7 @@ _DURABLE = ("fsync = on", "synchronous_commit = on", "full_page_writes = on")
 
 @contextmanager
 def scratch() -> Generator[Path]:
-    """A folder on the same disk as ``BUILD``, removed at the end."""
+    """Create a folder on the same disk as ``BUILD``, and remove it at the end."""
     BUILD.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=BUILD))
     try:
@@ -38,7 +38,7 @@ def scratch() -> Generator[Path]:
 
 @contextmanager
 def postgres_database() -> Generator[str]:
-    """The URL of an empty database on a server of its own that really writes to the disk."""
+    """Yield the URL of an empty database on a server of its own that really writes to the disk."""
     with ExitStack() as stack:
         server = stack.enter_context(postgres.home()).url()
         with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
@@ -49,7 +49,7 @@ def postgres_database() -> Generator[str]:
 
 
 def fsync_millis() -> float:
-    """The median time in which this disk makes one page durable."""
+    """Return the median time in which this disk makes one page durable."""
     times: list[float] = []
     with scratch() as folder, (folder / "page").open("wb", buffering=0) as file:
         for _ in range(200):

@@ -56,7 +56,7 @@ _WITH_A_TOOL = "look at it"
 
 
 def script(request: ProviderRequest) -> Reply:
-    """The provider's part: what is to be looked at is, everything else is echoed."""
+    """Answer as the provider: call the tool where one is asked for, else echo."""
     if request.last_user_text == _WITH_A_TOOL and not request.new_results:
         return Calls([ScriptedCall("look", {"at": "it"})])
     return Text(request.last_user_text)

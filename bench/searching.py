@@ -41,7 +41,7 @@ Query = tuple[str, Scope]
 
 
 def queries() -> list[Query]:
-    """What is asked, half of it in one scope, of which half are small."""
+    """Return the queries, half of them in one scope, of which half are small."""
     chooser = random.Random(5)
     words, signs = vocabulary(), han()
     texts = words[:20] + signs[:20]
@@ -134,7 +134,7 @@ def fill_postgres(url: str) -> None:
 
 
 def _index() -> Iterator[Row]:
-    """What ``catch_up`` would put into the index, in one go."""
+    """Yield the rows that ``catch_up`` would write into the index."""
     for n, conversation, text in messages(MESSAGES):
         yield n, encode_tokens(n, message_tokens(scope_of(conversation), text))
 

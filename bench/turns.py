@@ -113,7 +113,7 @@ def _compared(where: str, ours: _Times, bare: _Times, *, slow: bool) -> Generato
 
 
 def turn(port: int, name: str, *, stream: bool = False, text: str | None = None) -> float:
-    """The milliseconds of one turn over HTTP."""
+    """Return the milliseconds of one turn over HTTP."""
     connection = _connections(port)
     said = [{"role": "user", "content": text or _TEXT}]
     body = json.dumps({"model": "clew", "stream": stream, "messages": said})
@@ -249,7 +249,7 @@ def rss(pid: int) -> float:
 
 @contextmanager
 def provider(script: str = "echo") -> Generator[str]:
-    """The fake provider as a process of its own; its base URL."""
+    """Run the fake provider as a process of its own, and yield its base URL."""
     command = [sys.executable, "-m", "clew.testing.provider", "--port", "0", "--script", script]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

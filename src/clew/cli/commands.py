@@ -91,7 +91,7 @@ def root(ctx: click.Context, home: Path | None, flags: dict[str, str]) -> None:
     An agent gateway that cannot lose, double or scramble a conversation.
 
     Without a command, on a terminal: talk on the whole screen.
-    """
+    """  # noqa: D401
     ctx.obj = CliContext(home=home, flags=flags)
     if ctx.invoked_subcommand is not None:
         return

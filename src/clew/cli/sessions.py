@@ -179,8 +179,7 @@ def _print_conversation(
 def search(
     program: CliContext, query: Sequence[str], limit: int, cursor: str | None, as_json: bool
 ) -> None:
-    """Find messages that have all words of QUERY, newest first; quote words to keep them side by
-    side."""
+    """Find messages with all words of QUERY, newest first; quotes keep words side by side."""
 
     async def print_hits(records: ConversationQueries) -> None:
         found = await records.search_messages(_join_query(query), cursor=cursor, limit=limit)

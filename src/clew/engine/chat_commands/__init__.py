@@ -1,1 +1,1 @@
-"""Commands that a person types into a conversation: /new, /undo, /queue …"""
+"""Commands that a person types into a conversation: /new, /undo, /queue and more."""
