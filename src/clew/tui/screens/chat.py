@@ -54,12 +54,15 @@ class ChatScreen(Screen[None]):
 
     AUTO_FOCUS = "#prompt"
     DEFAULT_CSS = """
-    Chat { layout: vertical; }
-    Chat #reply { height: auto; max-height: 12; padding: 0 1; display: none; background: $panel; }
-    Chat #help { height: auto; max-height: 14; padding: 0 1; display: none; background: $panel; }
-    Chat #reply.open, Chat #help.open { display: block; }
-    Chat #low { height: auto; }
-    Chat.low Prompt, Chat.low Prompt:focus { border: none; max-height: 4; background: $surface; }
+    ChatScreen { layout: vertical; }
+    ChatScreen #reply { height: auto; max-height: 12; padding: 0 1; display: none;
+        background: $panel; }
+    ChatScreen #help { height: auto; max-height: 14; padding: 0 1; display: none;
+        background: $panel; }
+    ChatScreen #reply.open, ChatScreen #help.open { display: block; }
+    ChatScreen #low { height: auto; }
+    ChatScreen.low Prompt, ChatScreen.low Prompt:focus { border: none; max-height: 4;
+        background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Stop", show=False),

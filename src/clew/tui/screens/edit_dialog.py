@@ -20,11 +20,11 @@ class EditDialog(Dialog[str]):
     """Dialog where Ctrl-S saves the text and Escape discards the change."""
 
     DEFAULT_CSS = """
-    Writing { align: center middle; }
-    Writing #box { width: 90%; max-width: 100; height: 60%; background: $surface; padding: 0 1;
+    EditDialog { align: center middle; }
+    EditDialog #box { width: 90%; max-width: 100; height: 60%; background: $surface; padding: 0 1;
         border: round $primary; }
-    Writing TextArea { height: 1fr; }
-    Writing #keys { color: $text-muted; height: 1; }
+    EditDialog TextArea { height: 1fr; }
+    EditDialog #keys { color: $text-muted; height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),

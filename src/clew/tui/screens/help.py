@@ -67,8 +67,8 @@ class HelpScreen(Dialog[None]):
     """Help screen; Escape, Enter and F1 close it."""
 
     DEFAULT_CSS = """
-    Keys { align: center middle; }
-    Keys VerticalScroll { width: 76; max-width: 100%; height: auto; max-height: 100%;
+    HelpScreen { align: center middle; }
+    HelpScreen VerticalScroll { width: 76; max-width: 100%; height: auto; max-height: 100%;
         background: $surface; padding: 0 1; border: round $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,f1,q", "leave", "Leave")]

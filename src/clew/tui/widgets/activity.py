@@ -28,8 +28,8 @@ class ActivityBar(Static):
     """Activity line; counts a turn's seconds from when this screen first saw it."""
 
     DEFAULT_CSS = """
-    Activity { height: 1; padding: 0 1; color: $accent; display: none; }
-    Activity.open { display: block; }
+    ActivityBar { height: 1; padding: 0 1; color: $accent; display: none; }
+    ActivityBar.open { display: block; }
     """
 
     def __init__(self) -> None:

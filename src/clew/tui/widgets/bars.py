@@ -78,8 +78,8 @@ class QueueBar(Static):
     """List of waiting inputs, in order."""
 
     DEFAULT_CSS = """
-    Waiting { height: auto; padding: 0 1; color: $text-muted; display: none; }
-    Waiting.some { display: block; }
+    QueueBar { height: auto; padding: 0 1; color: $text-muted; display: none; }
+    QueueBar.some { display: block; }
     """
 
     def show_view(self, view: ViewState) -> None:
@@ -111,8 +111,9 @@ class ApprovalBar(Static):
     """
 
     DEFAULT_CSS = """
-    Question { height: auto; max-height: 3; padding: 0 1; display: none; background: $warning 20%; }
-    Question.open { display: block; }
+    ApprovalBar { height: auto; max-height: 3; padding: 0 1; display: none;
+        background: $warning 20%; }
+    ApprovalBar.open { display: block; }
     """
 
     def show_view(self, view: ViewState) -> None:

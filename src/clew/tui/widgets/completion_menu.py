@@ -16,9 +16,9 @@ class CompletionMenu(OptionList, can_focus=False):
     """List of completions above the prompt, which keeps the keyboard focus."""
 
     DEFAULT_CSS = """
-    Proposals { height: auto; max-height: 6; border: none; padding: 0 1; display: none;
+    CompletionMenu { height: auto; max-height: 6; border: none; padding: 0 1; display: none;
         background: $panel; scrollbar-size-vertical: 1; }
-    Proposals.open { display: block; }
+    CompletionMenu.open { display: block; }
     """
 
     def __init__(self) -> None:
