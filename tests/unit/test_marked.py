@@ -66,6 +66,9 @@ def test_what_is_no_markdown_is_shown_with_every_sign(text: str) -> None:
 
 @settings(max_examples=100)
 @given(SIGNS)
+@example("<http://e.x/a_b`>")
+@example("<http://e.x/*a*_>")
+@example("<http://e.x/a%20b>")
 def test_what_is_markdown_is_shown_as_it_reads(text: str) -> None:
     assert "".join(map(shown, parts(text))) == wanted(text)
 
@@ -87,6 +90,10 @@ def _prose(piece: TextBlock) -> str:
         ("2*3*4 a_b_c", "2*3*4 a\\_b\\_c"),
         ("a [link](http://e.x/(1))", "a [link](http://e.x/%281%29)"),
         ("[http://a.x](http://b.x/)", "http://a.x (http://b.x/)"),
+        ("<http://e.x/a_b`>", "http://e.x/a_b%60"),
+        ("<http://e.x/?a&lt;*b*>", "http://e.x/?a&lt%3B%2Ab%2A"),
+        ("<http://münchen.de/ä>", "http://münchen.de/ä"),
+        ("<me@here.x>", f"me@{JOINER}here.x"),
         ("<@1> @everyone mail@here.x", f"\\<@{JOINER}1> @{JOINER}everyone mail@{JOINER}here.x"),
         ("http://e.x/a_b_c and a_b", "http://e.x/a_b_c and a\\_b"),
         ("> a\n> b", "> a\n> b"),

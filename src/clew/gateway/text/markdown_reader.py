@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 
 from clew.core.text import is_blank
+from clew.gateway.text.addresses import spell_address
 from clew.gateway.text.languages import is_language
 from clew.gateway.text.rich_text import (
     BlockFrame,
@@ -192,11 +193,14 @@ class _MarkdownReader:
 
     def _read_inline(self, tokens: Sequence[Token]) -> list[TextRun]:
         runs: list[TextRun] = []
-        style, link, title = TextStyle.PLAIN, None, ""
+        style, link, title, alone = TextStyle.PLAIN, None, "", False
         for token in tokens:
             match token.type:
                 case "text":
-                    runs.append(TextRun(token.content, style, link))
+                    shown = token.content
+                    if link and alone and (shown := spell_address(shown, link)) != token.content:
+                        link = shown
+                    runs.append(TextRun(shown, style, link))
                 case "code_inline":
                     runs.append(TextRun(token.content, style | TextStyle.CODE, link))
                 case "softbreak" | "hardbreak":
@@ -207,6 +211,7 @@ class _MarkdownReader:
                     runs.append(TextRun(_format_title(token), style, link))
                 case "link_open":
                     link, title = str(token.attrs["href"]), _format_title(token)
+                    alone = token.markup == "autolink"
                 case "link_close":
                     if not any(run.link == link for run in runs[-1:]):
                         runs.append(TextRun(link or "", style, link))

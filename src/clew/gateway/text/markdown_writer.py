@@ -12,6 +12,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from clew.gateway.text.addresses import BARE_ADDRESS, is_bare_address
 from clew.gateway.text.rich_text import (
     BlockFrame,
     CodeFrame,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 JOINER = "\N{WORD JOINER}"
 
-#: The part of an address without characters that are markup: left as it is, to be clickable.
-_ADDRESS = re.compile(r"(https?://(?:[^\s<>\\*~`|\[\]&_]|(?<=\w)_(?=\w)|&(?!#?\w+;))+)")
 _MARKS = re.compile(r"[\\`*_~|<\[\]&]")
 _LINE_START = re.compile(r"^([ \t]*)([#>\-+=])", re.MULTILINE)
 _NUMBERED = re.compile(r"^([ \t]*\d+)([.)])", re.MULTILINE)
@@ -54,7 +53,7 @@ def is_linkable(address: str) -> bool:
 
 def escape_markdown(text: str) -> str:
     """Escape a text so that Markdown displays it as it is; addresses stay as they are."""
-    parts = _ADDRESS.split(text)
+    parts = BARE_ADDRESS.split(text)
     for place in range(0, len(parts), 2):
         parts[place] = _MARKS.sub(r"\\\g<0>", parts[place])
     whole = "".join(parts)
@@ -189,8 +188,8 @@ def _write_code(text: str) -> str:
 
 
 def _write_link(written: str, text: str, address: str) -> str:
-    if text == address:
-        return address
+    if is_bare_address(text, address):
+        return text
     safe = address
     for sign in " ()<>\\":
         safe = safe.replace(sign, f"%{ord(sign):02X}")

@@ -88,7 +88,8 @@ def show_addresses(pieces: Iterable[TextBlock], linkable: Callable[[str], bool])
 def _show_address(run: TextRun, linkable: Callable[[str], bool]) -> TextRun:
     if run.link is None or linkable(run.link):
         return run
-    text = run.text if run.link in run.text else f"{run.text} ({run.link})"
+    known = run.link.removeprefix("mailto:") in run.text
+    text = run.text if known else f"{run.text} ({run.link})"
     return TextRun(text, run.style)
 
 
