@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
 from clew.cli.chat_client import ChatClient
+from clew.cli.common import CliContext
 from clew.cli.entry_point import run_command
 from clew.config import load_settings
 from clew.runtime import open_application
@@ -19,7 +22,6 @@ from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 CALL = 'call cut {"colour": "red"}'
 
@@ -42,21 +44,34 @@ def test_it_ends_with_a_sentence_that_has_the_call_and_how_to_allow_it(
     told = capsys.readouterr()
     assert told.out == ""
     assert 'cut({"colour":"red"})' in told.err
-    approve = re.search(r'clew: .*clew chat -c main "(/approve apr_\w+)"', told.err, re.DOTALL)
-    assert approve is not None
+    printed = re.search(
+        r'clew: .*?  (clew .* chat -c main "(/approve apr_\w+)") ', told.err, re.DOTALL
+    )
+    assert printed is not None
+    approve = printed[2]
     # The next message in that conversation would wait as well.
     assert clew("chat", "--approval-timeout", "0", "hello?") == 1
     assert 'cut({"colour":"red"})' in capsys.readouterr().err
     assert not (tmp_path / "plugins" / "cut.txt").exists()
     # Nobody agrees to what is not named; the command of the sentence works, and goes on.
     assert clew("chat", "/approve") == 2
-    assert approve[1] in capsys.readouterr().err
-    assert clew("chat", approve[1]) == 0
+    assert approve in capsys.readouterr().err
+    # As it is printed: with the home, the agent and the model of the run.
+    assert run_command(shlex.split(printed[1])[1:]) == 0
     assert "cut all red ones" in capsys.readouterr().out
     assert (tmp_path / "plugins" / "cut.txt").read_text() == "red|"
-    assert clew("chat", approve[1]) == 2
+    assert clew("chat", approve) == 2
     assert "was answered" in capsys.readouterr().err
     assert (tmp_path / "plugins" / "cut.txt").read_text() == "red|"
+
+
+def test_the_printed_command_has_the_options_of_the_run_and_no_secret() -> None:
+    flags = {"model.api_key": "sk-1", "agent.instructions": "be kind", "store.url": "pg://a:b@c/d"}
+    command = CliContext(home=Path("/my home"), flags=flags).format_command()
+    assert shlex.split(command) == [
+        *("clew", "--home", "/my home", "--set", "model.api_key=SECRET"),
+        *("--set", "agent.instructions=be kind", "--set", "store.url=pg://a:********@c/d"),
+    ]
 
 
 def test_a_refusal_by_the_command_of_the_sentence(

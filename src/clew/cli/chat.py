@@ -67,7 +67,8 @@ def chat(
         ctx.exit(run_line_chat(settings, name))
     with fast_import():
         from clew.cli.one_shot import run_once  # noqa: PLC0415  (help needs no engine)
-    ctx.exit(run_once(settings, name, text, as_json=as_json, patience=patience))
+    command = program.format_command()
+    ctx.exit(run_once(settings, name, text, as_json=as_json, command=command, patience=patience))
 
 
 def _read_text(words: Sequence[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
@@ -40,6 +41,18 @@ class CliContext:
         for warning in settings.warnings:
             click.echo(f"clew: warning: {warning}", err=True)
         return settings
+
+    def format_command(self) -> str:
+        """Return ``clew`` with these options, for a shell; a secret's value is left out."""
+        from clew.config.secret import is_secret_name, redact_password  # noqa: PLC0415  (as above)
+
+        words = ["clew"]
+        if self.home is not None:
+            words += ["--home", str(self.home.absolute())]
+        for name, value in self.flags.items():
+            literal = is_secret_name(name.rpartition(".")[2]) and not value.lstrip().startswith("{")
+            words += ["--set", f"{name}={'SECRET' if literal else redact_password(value)}"]
+        return shlex.join(words)
 
 
 class FullHelpGroup(click.Group):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import shlex
 import signal
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -34,27 +35,45 @@ if TYPE_CHECKING:
     from clew.engine.chat_commands.registry import ChatCommandReply
     from clew.runtime import Application
 
+    WatcherFactory = Callable[[ChatClient, AcceptResult, Output], ApprovalWatcher]
+
 T = TypeVar("T")
 
 EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
 
 
 def run_once(
-    settings: Settings, name: str, text: str, *, as_json: bool, patience: float = 60.0
+    settings: Settings,
+    name: str,
+    text: str,
+    *,
+    as_json: bool,
+    command: str = "clew",
+    patience: float = 60.0,
 ) -> int:
     """
     Submit one message, print the answer, and return the exit code.
 
+    :param command: ``clew`` with the global options of this run, for the commands that it prints
     :raises ApprovalTimeout: if a tool call waited ``patience`` seconds for an approval
     """
+    place = f"{command} chat -c {shlex.quote(name)}"
+
+    def watch(talk: ChatClient, accepted: AcceptResult, notes: Output) -> ApprovalWatcher:
+        return unattended.ApprovalWatcher(talk, accepted, notes, command=place, patience=patience)
+
     with logs_to_file(settings), reserve_stdout() as stdout:
-        return asyncio.run(
-            _run_async(settings, name, text, stdout, as_json=as_json, patience=patience)
-        )
+        return asyncio.run(_run_async(settings, name, text, stdout, watch, as_json=as_json))
 
 
 async def _run_async(
-    settings: Settings, name: str, text: str, stdout: TextIO, *, as_json: bool, patience: float
+    settings: Settings,
+    name: str,
+    text: str,
+    stdout: TextIO,
+    watch: WatcherFactory,
+    *,
+    as_json: bool,
 ) -> int:
     out, notes = get_outputs(stdout)
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
@@ -77,7 +96,7 @@ async def _run_async(
             accepted,
             out=Output(io.StringIO()) if as_json else out,
             notes=notes,
-            watch=unattended.ApprovalWatcher(talk, accepted, notes, name=name, patience=patience),
+            watch=watch(talk, accepted, notes),
         )
         end = await answer.print_until_end()
         if as_json and is_success(end):

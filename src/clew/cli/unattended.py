@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -27,23 +26,22 @@ _APPROVAL_ID_PREFIX: Final = "apr_"
 class ApprovalTimeout(ClewError):
     """No one allowed a tool call in time; it did not run and still waits."""
 
-    def __init__(self, questions: Sequence[Approval], *, name: str, seconds: float) -> None:
+    def __init__(self, questions: Sequence[Approval], *, command: str, seconds: float) -> None:
         asked = "\n".join(
-            f"  {format_call(one)}\n{_answer_commands(one, name)}" for one in questions
+            f"  {format_call(one)}\n{_answer_commands(one, command)}" for one in questions
         )
         super().__init__(
             f"nobody allowed within {seconds:g} seconds what the agent wants to run, so it did "
             f"not run:\n{asked}\nIt still waits: use one of these commands, or answer on a "
-            f"terminal with: clew chat -c {shlex.quote(name)}"
+            f"terminal with: {command}"
         )
         self.approvals = tuple(questions)
 
 
-def _answer_commands(question: Approval, name: str) -> str:
-    place = f"clew chat -c {shlex.quote(name)}"
+def _answer_commands(question: Approval, command: str) -> str:
     return (
-        f'    {place} "/approve {question.id}" allows it\n'
-        f'    {place} "/deny {question.id}" refuses it'
+        f'    {command} "/approve {question.id}" allows it\n'
+        f'    {command} "/deny {question.id}" refuses it'
     )
 
 
@@ -51,10 +49,17 @@ class ApprovalWatcher:
     """Poller for open approvals while an answer is awaited."""
 
     def __init__(
-        self, talk: ChatClient, accepted: AcceptResult, notes: Output, *, name: str, patience: float
+        self,
+        talk: ChatClient,
+        accepted: AcceptResult,
+        notes: Output,
+        *,
+        command: str,
+        patience: float,
     ) -> None:
+        """``command`` reaches this conversation from a shell."""
         self._talk, self._accepted, self._notes = talk, accepted, notes
-        self._name, self._patience = name, patience
+        self._command, self._patience = command, patience
         self._shown: set[str] = set()
 
     async def run(self) -> None:
@@ -76,7 +81,7 @@ class ApprovalWatcher:
                 waited = clock() if waited is None else waited
                 self._show_approvals(asked)
                 if clock() - waited >= self._patience:
-                    raise ApprovalTimeout(asked, name=self._name, seconds=self._patience)
+                    raise ApprovalTimeout(asked, command=self._command, seconds=self._patience)
             await asyncio.sleep(min(POLL_INTERVAL, self._patience or POLL_INTERVAL))
 
     def _show_approvals(self, asked: Sequence[Approval]) -> None:
@@ -85,7 +90,7 @@ class ApprovalWatcher:
                 self._shown.add(question.id)
                 self._notes.end_line()
                 self._notes.write(
-                    f"? {format_call(question)}\n{_answer_commands(question, self._name)}\n"
+                    f"? {format_call(question)}\n{_answer_commands(question, self._command)}\n"
                 )
 
 
