@@ -209,9 +209,13 @@ def test_who_leaves_with_a_question_open_finds_it_again(settings: Settings) -> N
     screen = talk(settings, [calls("red")], leaving)
     assert "the question stays open" in screen
     assert cuts(settings) == []
-    back = Person((ASKED, "y\n"))
+    # The end of its session is filed as well, and is nothing that the person asked for.
+    back = Person((ASKED, "/queue\n"), ("Nothing waits", "y\n"))
     back.prompts = [None]
-    assert "done now" in talk(settings, [END], back)
+    screen = talk(settings, [END], back)
+    assert "done now" in screen
+    assert '"end"' not in screen
+    assert "“end”" not in screen
     assert cuts(settings) == ["red"]
 
 

@@ -188,7 +188,7 @@ BOUNDARIES = (
         name="expiry-told",
         mechanism="an end is told by whoever carried it out, also for an expiry",
         file=f"{_ENGINE}/queued_commands.py",
-        old=("    if item.text == resets.END_COMMAND:\n        means.hooks"),
+        old=("    if item.text == END_COMMAND:\n        means.hooks"),
         new=("    if False:\n        means.hooks"),
         test=f"{_S4}6_an_expired_session_is_finalized_once_also_over_a_restart[sqlite]",
     ),

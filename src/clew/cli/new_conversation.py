@@ -52,6 +52,6 @@ async def _resolve_route(engine: Engine, route: Route) -> ConversationId | None:
 async def _wait_for_end(engine: Engine, conversation: ConversationId) -> None:
     """Wait briefly for the queued end; if it takes longer, the next process carries it out."""
     for _ in range(100):
-        if not await engine.list_queue(conversation):
+        if not (await engine.get_view(conversation)).sessions[-1].is_open:
             return
         await asyncio.sleep(0.02)

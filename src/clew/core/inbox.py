@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 CLOCK_SKEW = timedelta(minutes=1)
 
 
+#: The command that ends the head session: queued by Clew itself.
+END_COMMAND = "end"
+
+
 class InboxKind(enum.Enum):
     MESSAGE = "message"
     COMMAND = "command"
@@ -74,6 +78,12 @@ class InboxItem:
     turn_id: TurnId | None = None
     step: int | None = None
     note: str | None = None
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether Clew queued it by itself: people have not asked for it, and do not see it."""
+        is_end = self.kind is InboxKind.COMMAND and self.text == END_COMMAND
+        return is_end or self.kind is InboxKind.EXPIRY
 
     def is_due(self, now: datetime) -> bool:
         """Return whether the item may be processed now."""

@@ -401,8 +401,9 @@ class Engine(ConversationQueries):
         return answered
 
     async def list_queue(self, conversation: ConversationId) -> Sequence[InboxItem]:
-        """Return the queued inputs in order."""
-        return await self._store.read(inbox.list_open_items, conversation)
+        """Return the queued inputs of people, in order."""
+        items = await self._store.read(inbox.list_open_items, conversation)
+        return [item for item in items if not item.is_internal]
 
     async def get_input(self, inbox_id: InboxId) -> InboxItem:
         """

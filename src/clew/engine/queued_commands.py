@@ -12,7 +12,7 @@ from clew.core.channel_events import strip_file_lines
 from clew.core.double_text import DoubleText
 from clew.core.entry import EntryKind, NewEntry
 from clew.core.ids import InboxId
-from clew.core.inbox import NewInput
+from clew.core.inbox import END_COMMAND, NewInput
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
 from clew.engine.turn_log import make_entry_id
@@ -59,7 +59,7 @@ async def run_queued_command(means: EngineServices, lease: Lease, item: InboxIte
     if item.text == COMPRESS:
         note = await _run_compression(means, lease, item)
     await means.store.write(_execute_command, lease, item, means.session_ids, note=note)
-    if item.text == resets.END_COMMAND:
+    if item.text == END_COMMAND:
         means.hooks.emit_session_end(await means.store.read(inbox.get_item, item.id))
     log.info("command_executed", conversation=lease.conversation_id, command=item.text)
 
@@ -88,7 +88,7 @@ def _execute_command(
 ) -> None:
     if note is not None:
         inbox.mark_executed(t, item.id, note=note)
-    elif item.text == resets.END_COMMAND:
+    elif item.text == END_COMMAND:
         resets.execute_end(t, lease, item)
     elif (carry := _HANDLERS.get(item.text)) is None:
         inbox.cancel_item(t, item.id, note=f"there is no command {item.text!r}")

@@ -10,7 +10,7 @@ from clew.agent import messages as codec
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
-from clew.core.inbox import AcceptResult, InboxKind, NewInput
+from clew.core.inbox import END_COMMAND, AcceptResult, InboxKind, NewInput
 from clew.engine.queued_commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, make_retry_id
 from clew.engine.validation import validate_title
 from clew.store.transactions import (
@@ -19,7 +19,6 @@ from clew.store.transactions import (
     conversations,
     inbox,
     locks,
-    resets,
     rewinds,
     sessions,
 )
@@ -190,7 +189,7 @@ class SessionService:
         self, conversation: ConversationId, *, reason: str = reasons.USER_EXIT
     ) -> AcceptResult:
         """Queue the end of the session; the next message reopens the conversation."""
-        return await self._queue_command(conversation, resets.END_COMMAND, reason=reason, next=None)
+        return await self._queue_command(conversation, END_COMMAND, reason=reason, next=None)
 
 
 def _accept_command(

@@ -38,7 +38,9 @@ def get_conversation_state(t: Tx, conversation: ConversationId) -> ConversationS
         closed=not sessions.get_head(t, conversation).is_open,
         model=None if model is None else json.loads(model),
         turn=_active_turn(t, conversation),
-        queue=tuple(inbox.list_open_items(t, conversation)),
+        queue=tuple(
+            item for item in inbox.list_open_items(t, conversation) if not item.is_internal
+        ),
         approvals=tuple(approvals.list_open_approvals(t, conversation)),
         taken_back=find_rewound_spans(rewinds.list_rewinds(t, conversation)),
     )

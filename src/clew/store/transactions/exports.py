@@ -9,11 +9,11 @@ from clew.core.export_format import schema
 from clew.core.export_format.records import ConversationExport
 from clew.core.export_format.schema import Record, row_to_record
 from clew.core.ids import ConversationId
+from clew.core.inbox import END_COMMAND
 from clew.errors import NotFound
 from clew.store.transactions.conversations import list_routes
 from clew.store.transactions.entries import get_entry_hash
 from clew.store.transactions.hook_marks import ALL
-from clew.store.transactions.resets import END_COMMAND
 from clew.store.transactions.sessions import get_base, list_sessions
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.inbox import END_COMMAND
 from clew.store.transactions import rows
-from clew.store.transactions.resets import END_COMMAND
 
 if TYPE_CHECKING:
     from clew.core.inbox import InboxItem

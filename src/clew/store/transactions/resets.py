@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.expiry_notice import closed_elsewhere_notice
-from clew.core.inbox import InboxKind, InboxOutcome
+from clew.core.inbox import END_COMMAND, InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
 from clew.core.turn import StopRequest
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.session import Session
     from clew.store.contract import Tx
-
-END_COMMAND = "end"
 
 
 def start_new_conversation(
