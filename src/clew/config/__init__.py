@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from clew.config.load import ensure_home, find_home, load_settings
+from clew.config.load import ensure_home, find_home, load_settings, read_plugin_names
 from clew.config.secret import Secret
 from clew.config.settings import (
     AgentSettings,
     ApiSettings,
     ChannelSettings,
     CompactionSettings,
+    FeaturesSettings,
     LeaseSettings,
     ModelSettings,
     Origin,
@@ -25,6 +26,7 @@ __all__ = [
     "ApiSettings",
     "ChannelSettings",
     "CompactionSettings",
+    "FeaturesSettings",
     "LeaseSettings",
     "ModelSettings",
     "Origin",
@@ -38,4 +40,5 @@ __all__ = [
     "ensure_home",
     "find_home",
     "load_settings",
+    "read_plugin_names",
 ]

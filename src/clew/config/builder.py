@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from clew.config.lookup import KeyPath, ResolvedSetting
+    from clew.config.lookup import KeyPath, ResolvedSetting, SettingsCatalog
     from clew.config.sources import RawValue
 
 
 class SettingsBuilder:
     """Builder of settings from raw values."""
 
-    def __init__(self, *, home: Path, environ: Mapping[str, str]) -> None:
-        self._home, self._environ = home, environ
+    def __init__(
+        self,
+        *,
+        home: Path,
+        environ: Mapping[str, str],
+        catalog: SettingsCatalog = lookup.CORE_CATALOG,
+    ) -> None:
+        self._home, self._environ, self._catalog = home, environ, catalog
         #: Empty tables: of a channel or a provider.
         self._tables: list[KeyPath] = []
         self.problems: list[str] = []
@@ -35,8 +41,8 @@ class SettingsBuilder:
         """Parse all raw values, given in rising precedence."""
         chosen: dict[KeyPath, tuple[ResolvedSetting, RawValue]] = {}
         for one in given:
-            slot = lookup.find_setting(one.path)
-            if one.value == {} and lookup.may_be_table(one.path):
+            slot = self._catalog.find_setting(one.path)
+            if one.value == {} and self._catalog.may_be_table(one.path):
                 self._tables.append(one.path)
             elif slot is None:
                 self._reject_unknown(one)
@@ -50,11 +56,14 @@ class SettingsBuilder:
 
     def _reject_unknown(self, given: RawValue) -> None:
         name, place = ".".join(given.path), given.origin.place
-        if len(given.path) == 1 and given.path[0] in (*SECTIONS, *lookup.NAMED_SECTIONS):
+        if len(given.path) == 1 and given.path[0] in (
+            *self._catalog.sections,
+            *lookup.NAMED_SECTIONS,
+        ):
             self.problems.append(f"{place}: {name} must be a table, [{name}]")
         else:
             self.problems.append(
-                f"{place}: there is no setting {name}; {lookup.suggest_setting(given.path)}"
+                f"{place}: there is no setting {name}; {self._catalog.suggest_setting(given.path)}"
             )
 
     def _parse_value(self, slot: ResolvedSetting, given: RawValue) -> None:
@@ -77,9 +86,32 @@ class SettingsBuilder:
         values = {path[1]: value for path, value in self._iter_section(name, depth=2)}
         if name == lookup.PLUGINS:
             values["options"] = _freeze_table(
-                _nest_values(name, self.values, except_for={"enabled"})
+                _nest_values(name, self.values, except_for={"enabled", *self._typed_plugins})
             )
         return SECTIONS[name](**values)
+
+    @property
+    def _typed_plugins(self) -> Iterator[str]:
+        """Yield the names of the plugins that declare their settings."""
+        for table in self._catalog.feature_sections:
+            section, _, name = table.partition(".")
+            if section == lookup.PLUGINS:
+                yield name
+
+    def build_feature_sections(self) -> Mapping[str, object]:
+        """Return the finished sections of features, by their table."""
+        return MappingProxyType(
+            {
+                table: kind(
+                    **{
+                        path[-1]: value
+                        for path, value in self.values.items()
+                        if path[:-1] == tuple(table.split("."))
+                    }
+                )
+                for table, kind in self._catalog.feature_sections.items()
+            }
+        )
 
     def build_providers(self) -> Mapping[str, ProviderSettings]:
         """Return the finished provider tables, by name."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 from clew.config.fields import env_name, iter_setting_fields
+from clew.config.lookup import CORE_CATALOG
 from clew.config.secret import REDACTED, Secret, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
 from clew.errors import SettingsError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from clew.config.fields import SettingField
+    from clew.config.lookup import SettingsCatalog
 
 #: Placeholder for the name of a channel or a provider.
 NAME_PLACEHOLDER: Final = "NAME"
@@ -47,10 +49,10 @@ class SettingDescription:
     schema: Mapping[str, object]
 
 
-def describe_settings() -> list[SettingDescription]:
+def describe_settings(catalog: SettingsCatalog = CORE_CATALOG) -> list[SettingDescription]:
     """Return every setting, in the order of declaration."""
-    tables = [
-        *_SECTION_TABLES,
+    tables: list[tuple[tuple[str, ...], type]] = [
+        *((tuple(table.split(".")), kind) for table, kind in _iter_tables(catalog)),
         (("providers", NAME_PLACEHOLDER), ProviderSettings),
         (("channels", NAME_PLACEHOLDER), ChannelSettings),
     ]
@@ -61,9 +63,9 @@ def describe_settings() -> list[SettingDescription]:
     ]
 
 
-_SECTION_TABLES: Final[list[tuple[tuple[str, ...], type]]] = [
-    ((name,), kind) for name, kind in SECTIONS.items()
-]
+def _iter_tables(catalog: SettingsCatalog) -> Iterator[tuple[str, type]]:
+    yield from SECTIONS.items()
+    yield from catalog.feature_sections.items()
 
 
 def _describe_setting(path: tuple[str, ...], key: SettingField) -> SettingDescription:
@@ -103,6 +105,8 @@ def effective_values(settings: Settings) -> list[EffectiveValue]:
 def _iter_values(settings: Settings) -> Iterator[tuple[str, object]]:
     for section, kind in SECTIONS.items():
         yield from _section_values(section, kind, getattr(settings, section))
+    for table, section in settings.sections.items():
+        yield from _section_values(table, type(section), section)
     yield from _option_values("plugins", settings.plugins.options)
     for name, provider in settings.providers.items():
         yield from _section_values(f"providers.{name}", ProviderSettings, provider)
@@ -147,6 +151,8 @@ def iter_secrets(settings: Settings) -> Iterator[Secret]:
     """Yield every secret in the settings."""
     for section in SECTIONS:
         yield from _iter_section_secrets(getattr(settings, section))
+    for table in settings.sections.values():
+        yield from _iter_section_secrets(cast("DataclassInstance", table))
     for table in (*settings.providers.values(), *settings.channels.values()):
         yield from _iter_section_secrets(table)
 

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Final
 from clew.config import defaults, sources
 from clew.config.builder import SettingsBuilder, find_literal_secrets
 from clew.config.fields import ENV_PREFIX, env_name
-from clew.config.lookup import SECTION_FIELDS
+from clew.config.lookup import CORE_CATALOG
 from clew.config.model_access import iter_address_warnings
 from clew.config.secret import Secret
 from clew.config.settings import ModelSettings, Settings
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from clew.config.lookup import SettingsCatalog
 
 HOME_VARIABLE: Final = "CLEW_HOME"
 FOLDERS: Final = ("plugins", "skills", "memory", "logs", "run")
@@ -38,9 +40,10 @@ def load_settings(
     home: Path | None = None,
     flags: Mapping[str, object] = _NO_FLAGS,
     environ: Mapping[str, str],
+    catalog: SettingsCatalog = CORE_CATALOG,
 ) -> Settings:
     """
-    Load all settings.
+    Load all settings, those of the features in the ``catalog`` too.
 
     ``flags`` (``section.key``) take precedence over the environment, then ``config.toml``,
     then the defaults. Writes nothing to disk and reveals no secret: those are read when
@@ -49,29 +52,55 @@ def load_settings(
     :raises SettingsError: naming every problem with its place
     """
     folder = find_home(home, environ)
-    draft = SettingsBuilder(home=folder, environ=environ)
+    draft = _read_sources(folder, flags, environ, catalog)
+    problems = draft.problems or _find_contradictions(draft)
+    if problems:
+        raise SettingsError(*problems)
+    return _build_settings(draft, folder, environ, catalog)
+
+
+def read_plugin_names(
+    *,
+    home: Path | None = None,
+    flags: Mapping[str, object] = _NO_FLAGS,
+    environ: Mapping[str, str],
+) -> tuple[Sequence[str], Sequence[str]]:
+    """
+    Return ``plugins.enabled`` and ``features.disabled``, before anything else is known.
+
+    Wrong values count as none: ``load_settings`` reports them.
+    """
+    draft = _read_sources(find_home(home, environ), flags, environ, CORE_CATALOG)
+    return draft.build_section("plugins").enabled, draft.build_section("features").disabled
+
+
+def _read_sources(
+    home: Path, flags: Mapping[str, object], environ: Mapping[str, str], catalog: SettingsCatalog
+) -> SettingsBuilder:
+    draft = SettingsBuilder(home=home, environ=environ, catalog=catalog)
     draft.add_values(
         [
-            *_read_file_values(folder / "config.toml", draft.problems),
+            *_read_file_values(home / "config.toml", draft.problems, catalog),
             *sources.read_environment(environ),
             *sources.read_flags(flags),
         ]
     )
-    problems = draft.problems or _find_contradictions(draft)
-    if problems:
-        raise SettingsError(*problems)
-    return _build_settings(draft, folder, environ)
+    return draft
 
 
-def _read_file_values(file: Path, problems: list[str]) -> list[sources.RawValue]:
+def _read_file_values(
+    file: Path, problems: list[str], catalog: SettingsCatalog
+) -> list[sources.RawValue]:
     try:
-        return sources.read_config_file(file)
+        return sources.read_config_file(file, sections=catalog.sections.keys())
     except SettingsError as error:
         problems += error.problems
         return []
 
 
-def _build_settings(draft: SettingsBuilder, home: Path, environ: Mapping[str, str]) -> Settings:
+def _build_settings(
+    draft: SettingsBuilder, home: Path, environ: Mapping[str, str], catalog: SettingsCatalog
+) -> Settings:
     if ("session", "timezone") not in draft.values:
         draft.values["session", "timezone"] = defaults.detect_timezone(environ)
     made = Settings(
@@ -87,10 +116,17 @@ def _build_settings(draft: SettingsBuilder, home: Path, environ: Mapping[str, st
         channels=draft.build_channels(),
         tools=draft.build_section("tools"),
         plugins=draft.build_section("plugins"),
+        features=draft.build_section("features"),
+        sections=draft.build_feature_sections(),
         origins=MappingProxyType(dict(draft.origins)),
     )
     return replace(
-        made, warnings=(*_find_warnings(draft, home, environ), *iter_address_warnings(made))
+        made,
+        warnings=(
+            *_find_warnings(draft, home),
+            *_find_near_misses(environ, catalog),
+            *iter_address_warnings(made),
+        ),
     )
 
 
@@ -150,7 +186,7 @@ def _check_compaction(draft: SettingsBuilder) -> list[str]:
     ]
 
 
-def _find_warnings(draft: SettingsBuilder, home: Path, environ: Mapping[str, str]) -> list[str]:
+def _find_warnings(draft: SettingsBuilder, home: Path) -> list[str]:
     file = home / "config.toml"
     kept = [".".join(path) for path in find_literal_secrets(draft.values)]
     in_file = [name for name in kept if draft.origins[name].kind == "file"]
@@ -159,12 +195,12 @@ def _find_warnings(draft: SettingsBuilder, home: Path, environ: Mapping[str, str
         found.append(
             f"{file} holds a secret ({', '.join(in_file)}) and others may read it: chmod 600 {file}"
         )
-    return found + _find_near_misses(environ)
+    return found
 
 
-def _find_near_misses(environ: Mapping[str, str]) -> list[str]:
+def _find_near_misses(environ: Mapping[str, str], catalog: SettingsCatalog) -> list[str]:
     """Return a warning for each variable that looks like a setting but lacks an underscore."""
-    meant = {env_name(path).replace("_", ""): path for path in SECTION_FIELDS}
+    meant = {env_name(path).replace("_", ""): path for path in catalog.fields}
     return [
         f"the environment variable {name} is not read: {'.'.join(path)} is {env_name(path)}"
         for name in sorted(environ)

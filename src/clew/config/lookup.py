@@ -1,9 +1,10 @@
-"""Lookup of the setting that a path names, with suggestions for unknown ones."""
+"""Catalog of the settings: which one a path names, with suggestions for unknown ones."""
 
 from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from clew.config.builtin_types import SECRET
@@ -12,7 +13,7 @@ from clew.config.secret import REFERENCE_FORMS, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from clew.config.fields import SettingField
     from clew.config.setting_type import SettingType
@@ -26,11 +27,6 @@ CHANNEL_FIELDS: Final = dict(iter_setting_fields(ChannelSettings))
 PROVIDER_FIELDS: Final = dict(iter_setting_fields(ProviderSettings))
 #: Sections whose tables are named by the user.
 NAMED_SECTIONS: Final = (CHANNELS, PROVIDERS)
-SECTION_FIELDS: Final = {
-    (section, name): key
-    for section, kind in SECTIONS.items()
-    for name, key in iter_setting_fields(kind)
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,21 +49,108 @@ class ResolvedSetting:
         return self.kind is SECRET or (self.kind is None and is_secret_name(self.path[-1]))
 
 
-def find_setting(path: KeyPath) -> ResolvedSetting | None:
-    """Return the setting that a path names."""
-    if path[-1] in REFERENCE_FORMS and (secret := _find_exact(path[:-1])) and secret.is_secret:
-        return ResolvedSetting(path=secret.path, kind=SECRET, form=path[-1])
-    return _find_exact(path)
+class SettingsCatalog:
+    """The sections of the core and of the features, and the settings in them."""
 
+    def __init__(self, feature_sections: Mapping[str, type] = MappingProxyType({})) -> None:
+        """
+        Combine the sections of the core with those of features.
 
-def _find_exact(path: KeyPath) -> ResolvedSetting | None:
-    if not all(path):
+        ``feature_sections`` are named by their table: ``schedule``, or ``plugins.NAME``.
+        """
+        self.feature_sections = feature_sections
+        tables = [*SECTIONS.items(), *feature_sections.items()]
+        self.sections: Mapping[str, type] = {
+            table: kind for table, kind in tables if "." not in table
+        }
+        self.fields: Mapping[KeyPath, SettingField] = {
+            (*table.split("."), name): key
+            for table, kind in tables
+            for name, key in iter_setting_fields(kind)
+        }
+
+    def find_setting(self, path: KeyPath) -> ResolvedSetting | None:
+        """Return the setting that a path names."""
+        if path[-1] in REFERENCE_FORMS:
+            secret = self._find_exact(path[:-1])
+            if secret is not None and secret.is_secret:
+                return ResolvedSetting(path=secret.path, kind=SECRET, form=path[-1])
+        return self._find_exact(path)
+
+    def _find_exact(self, path: KeyPath) -> ResolvedSetting | None:
+        if not all(path):
+            return None
+        if key := self.find_field(path):
+            return ResolvedSetting(path=_restore_hyphens(path), kind=key.kind)
+        if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and self._is_open(path):
+            return ResolvedSetting(path=path, kind=None)
         return None
-    if key := find_field(path):
-        return ResolvedSetting(path=_restore_hyphens(path), kind=key.kind)
-    if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and not _is_below_value(path):
-        return ResolvedSetting(path=path, kind=None)
-    return None
+
+    def _is_open(self, path: KeyPath) -> bool:
+        """Return whether undeclared keys are allowed at a path."""
+        declared = ".".join(path[:2]) in self.feature_sections
+        return not declared and not self._is_below_value(path)
+
+    def may_be_table(self, path: KeyPath) -> bool:
+        """Return whether a path may name a table without keys."""
+        if path[0] == PROVIDERS:
+            return len(path) <= 2
+        if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
+            return self.find_field(path) is None and not self._is_below_value(path)
+        return len(path) == 1 and (path[0] in self.sections or path[0] in NAMED_SECTIONS)
+
+    def find_field(self, path: KeyPath) -> SettingField | None:
+        """Return the declared setting at a path."""
+        if len(path) == 3 and path[0] == CHANNELS:
+            return CHANNEL_FIELDS.get(path[2])
+        if len(path) == 3 and path[0] == PROVIDERS:
+            return PROVIDER_FIELDS.get(path[2])
+        return self.fields.get(path)
+
+    def _is_below_value(self, path: KeyPath) -> bool:
+        """Return whether a path continues below a value."""
+        return any(self.find_field(path[:end]) for end in range(2, len(path)))
+
+    def suggest_setting(self, path: KeyPath) -> str:
+        """Return a hint at what to write instead of an unknown path."""
+        section = path[0]
+        if section == CHANNELS and len(path) < 3:
+            return "write channels.NAME.KEY, for example channels.telegram.token"
+        if section == PROVIDERS:
+            return f"[providers.NAME] has {', '.join(PROVIDER_FIELDS)}"
+        if near := self._find_nearest(path):
+            return f"did you mean {near}?"
+        for table in (".".join(path[:2]), section):
+            if kind := self.feature_sections.get(table) or self.sections.get(table):
+                known = ", ".join(name for name, _ in iter_setting_fields(kind))
+                return f"[{table}] has {known}"
+        return f"the sections are {', '.join(sorted([*self.sections, *NAMED_SECTIONS]))}"
+
+    def _find_nearest(self, path: KeyPath) -> str | None:
+        if near := _closest_match(
+            ".".join(path), (".".join(known) for known in self.fields), cutoff=0.75
+        ):
+            return near
+        if path[0] not in self.sections and len(path) == 1:
+            return _closest_match(path[0], [*self.sections, *NAMED_SECTIONS], cutoff=0.6)
+        return self._find_same_name(path[-1]) or self._find_in_section(path)
+
+    def _find_same_name(self, name: str) -> str | None:
+        """Return the setting of that name in another section, if there is only one."""
+        same = [".".join(known) for known in self.fields if known[-1] == name]
+        return same[0] if len(same) == 1 else None
+
+    def _find_in_section(self, path: KeyPath) -> str | None:
+        section = self.sections.get(path[0])
+        if section is None or len(path) < 2:
+            return None
+        near = _closest_match(
+            path[1], (name for name, _ in iter_setting_fields(section)), cutoff=0.5
+        )
+        return f"{path[0]}.{near}" if near else None
+
+
+CORE_CATALOG: Final = SettingsCatalog()
 
 
 def _restore_hyphens(path: KeyPath) -> KeyPath:
@@ -75,68 +158,6 @@ def _restore_hyphens(path: KeyPath) -> KeyPath:
     if path[0] != PROVIDERS:
         return path
     return (path[0], path[1].replace("_", "-"), *path[2:])
-
-
-def may_be_table(path: KeyPath) -> bool:
-    """Return whether a path may name a table without keys."""
-    if path[0] == PROVIDERS:
-        return len(path) <= 2
-    if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
-        return find_field(path) is None and not _is_below_value(path)
-    return len(path) == 1 and (path[0] in SECTIONS or path[0] in NAMED_SECTIONS)
-
-
-def find_field(path: KeyPath) -> SettingField | None:
-    """Return the declared setting at a path."""
-    if len(path) == 3 and path[0] == CHANNELS:
-        return CHANNEL_FIELDS.get(path[2])
-    if len(path) == 3 and path[0] == PROVIDERS:
-        return PROVIDER_FIELDS.get(path[2])
-    return SECTION_FIELDS.get((path[0], path[1])) if len(path) == 2 else None
-
-
-def _is_below_value(path: KeyPath) -> bool:
-    """Return whether a path continues below a value."""
-    return any(find_field(path[:end]) for end in range(2, len(path)))
-
-
-def suggest_setting(path: KeyPath) -> str:
-    """Return a hint at what to write instead of an unknown path."""
-    section = path[0]
-    if section == CHANNELS and len(path) < 3:
-        return "write channels.NAME.KEY, for example channels.telegram.token"
-    if section == PROVIDERS:
-        return f"[providers.NAME] has {', '.join(PROVIDER_FIELDS)}"
-    if near := _find_nearest(path):
-        return f"did you mean {near}?"
-    if section in SECTIONS:
-        known = ", ".join(name for name, _ in iter_setting_fields(SECTIONS[section]))
-        return f"[{section}] has {known}"
-    return f"the sections are {', '.join(sorted([*SECTIONS, *NAMED_SECTIONS]))}"
-
-
-def _find_nearest(path: KeyPath) -> str | None:
-    if near := _closest_match(
-        ".".join(path), (".".join(known) for known in SECTION_FIELDS), cutoff=0.75
-    ):
-        return near
-    if path[0] not in SECTIONS and len(path) == 1:
-        return _closest_match(path[0], [*SECTIONS, *NAMED_SECTIONS], cutoff=0.6)
-    return _find_same_name(path[-1]) or _find_in_section(path)
-
-
-def _find_same_name(name: str) -> str | None:
-    """Return the setting of that name in another section, if there is only one."""
-    same = [".".join(known) for known in SECTION_FIELDS if known[1] == name]
-    return same[0] if len(same) == 1 else None
-
-
-def _find_in_section(path: KeyPath) -> str | None:
-    section = SECTIONS.get(path[0])
-    if section is None or len(path) < 2:
-        return None
-    near = _closest_match(path[1], (name for name, _ in iter_setting_fields(section)), cutoff=0.5)
-    return f"{path[0]}.{near}" if near else None
 
 
 def _closest_match(word: str, known: Iterator[str] | list[str], *, cutoff: float) -> str | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from clew.config.introspection import NAME_PLACEHOLDER, SettingDescription, describe_settings
+from clew.config.lookup import CORE_CATALOG, PLUGINS
 from clew.config.secret import REFERENCE_FORMS
-from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
+from clew.config.settings import ChannelSettings, ProviderSettings
+
+if TYPE_CHECKING:
+    from clew.config.lookup import SettingsCatalog
 
 _SECRET_SCHEMA: Final = {
     "description": "A secret, or where it is kept.",
@@ -25,19 +29,25 @@ _SECRET_SCHEMA: Final = {
 }
 
 
-def build_json_schema() -> dict[str, Any]:
+def build_json_schema(catalog: SettingsCatalog = CORE_CATALOG) -> dict[str, Any]:
     """Return the schema, draft 2020-12."""
     tables: dict[str, Any] = {
-        name: _table_schema(kind, closed=name != "plugins") for name, kind in SECTIONS.items()
+        name: _table_schema(kind, closed=name != PLUGINS) for name, kind in catalog.sections.items()
     }
-    tables["plugins"]["additionalProperties"] = {"type": "object"}
+    tables[PLUGINS]["additionalProperties"] = {"type": "object"}
+    for table, kind in catalog.feature_sections.items():
+        if table not in tables:
+            name = table.removeprefix(f"{PLUGINS}.")
+            tables[PLUGINS]["properties"][name] = _table_schema(kind, closed=True)
     named = {
         "channels": _table_schema(ChannelSettings, closed=False),
         "providers": _table_schema(ProviderSettings, closed=True),
     }
-    for one in describe_settings():
+    for one in describe_settings(catalog):
         section, *rest = one.name.split(".")
         table = named[section] if rest[0] == NAME_PLACEHOLDER else tables[section]
+        if len(rest) > 1 and section == PLUGINS:
+            table = table["properties"][rest[0]]
         table["properties"][rest[-1]] = _property_schema(one)
     tables["channels"] = {
         "type": "object",

@@ -389,6 +389,15 @@ class PluginsSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FeaturesSettings:
+    """Features: what Clew brings along beside its core, and what plugins register."""
+
+    disabled: tuple[str, ...] = setting(
+        TEXTS, (), "Names of the features that are not loaded, built-in ones and plugins."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Origin:
     """The origin of a value."""
 
@@ -417,12 +426,17 @@ class Settings:
     channels: Mapping[str, ChannelSettings] = field(default_factory=lambda: MappingProxyType({}))
     tools: ToolsSettings = ToolsSettings()
     plugins: PluginsSettings = PluginsSettings()
+    features: FeaturesSettings = FeaturesSettings()
+    #: The sections that features declare, by table: ``schedule``, ``plugins.NAME``.
+    sections: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     #: The origin of each value that is not a default, by ``section.key``.
     origins: Mapping[str, Origin] = field(
         default_factory=lambda: MappingProxyType({}), repr=False, compare=False
     )
     #: Warnings: usable settings that should be changed.
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    #: The features for which the settings were loaded (``clew.plugin.loading``).
+    loaded_features: object = field(default=None, repr=False, compare=False)
 
     @property
     def config_file(self) -> Path:
@@ -441,5 +455,6 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(
         "lease": LeaseSettings,
         "tools": ToolsSettings,
         "plugins": PluginsSettings,
+        "features": FeaturesSettings,
     }
 )

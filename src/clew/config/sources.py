@@ -13,7 +13,7 @@ from clew.config.settings import SECTIONS, Origin
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
 KeyPath = tuple[str, ...]
@@ -30,9 +30,11 @@ class RawValue:
     is_text: bool
 
 
-def read_config_file(file: Path) -> list[RawValue]:
+def read_config_file(file: Path, *, sections: Collection[str] = SECTIONS.keys()) -> list[RawValue]:
     """
     Return the values in ``config.toml``; empty if there is none.
+
+    ``sections`` are the names of the tables whose keys are fixed.
 
     :raises SettingsError: if it cannot be read or is not TOML
     """
@@ -51,30 +53,32 @@ def read_config_file(file: Path) -> list[RawValue]:
     lines = find_line_numbers(text)
     return [
         RawValue(path=path, value=value, origin=_file_origin(file, path, lines), is_text=False)
-        for path, value in _iter_leaves((), tables)
+        for path, value in _iter_leaves((), tables, sections)
     ]
 
 
-def _iter_leaves(path: KeyPath, table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
+def _iter_leaves(
+    path: KeyPath, table: Mapping[str, object], sections: Collection[str]
+) -> Iterator[tuple[KeyPath, object]]:
     """Yield the values of a table, descending into tables that are sections."""
     for name, value in table.items():
         here = (*path, name)
         if (
             isinstance(value, dict)
-            and _is_section(here)
+            and _is_section(here, sections)
             and not is_secret_reference(cast("object", value))
         ):
             inner = cast("dict[str, object]", value)
-            yield from _iter_leaves(here, inner) if inner else [(here, value)]
+            yield from _iter_leaves(here, inner, sections) if inner else [(here, value)]
         else:
             yield here, value
 
 
-def _is_section(path: KeyPath) -> bool:
+def _is_section(path: KeyPath, sections: Collection[str]) -> bool:
     open_table = path[0] in ("channels", "providers") or (
         path[0] == "plugins" and path[1:2] != ("enabled",)
     )
-    return open_table or (len(path) == 1 and path[0] in SECTIONS)
+    return open_table or (len(path) == 1 and path[0] in sections)
 
 
 def _file_origin(file: Path, path: KeyPath, lines: Mapping[KeyPath, int]) -> Origin:
