@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 PLACES = (
     None,
     "summary begins",
-    "compactions.compress_alone before",
-    "compactions.compress_alone after",
+    "compactions.rotate_compacted_with_own_lease before",
+    "compactions.rotate_compacted_with_own_lease after",
 )
 
 

@@ -26,17 +26,17 @@ TWICE = ("plain", "marked")
 LEFT = ("beginning", "marked")
 #: How people see the answer after a kill at a place, where a platform cannot be asked.
 POINTS: Mapping[str, tuple[str, ...]] = {
-    "hearing.hear inside": ONCE,
-    "hearing.hear after": ONCE,
-    "deliveries.claim_first after": ONCE,
-    "deliveries.fix inside": ONCE,
-    "deliveries.begin_chunk inside": ONCE,
+    "channel_inbox.receive_message inside": ONCE,
+    "channel_inbox.receive_message after": ONCE,
+    "deliveries.claim_chat_delivery after": ONCE,
+    "deliveries.store_chunks_over_preview inside": ONCE,
+    "deliveries.start_chunk inside": ONCE,
     # Marked as being sent, and not sent: nobody can know.
-    "deliveries.begin_chunk after": MARKED,
+    "deliveries.start_chunk after": MARKED,
     # Sent, and not recorded.
-    "deliveries.end_chunk before": TWICE,
-    "deliveries.end_chunk inside": TWICE,
-    "deliveries.end_chunk after": ONCE,
+    "deliveries.complete_chunk before": TWICE,
+    "deliveries.complete_chunk inside": TWICE,
+    "deliveries.complete_chunk after": ONCE,
 }
 
 
@@ -46,16 +46,16 @@ SHOWN_POINTS: Mapping[str, tuple[str, ...]] = {
     # About to be sent, and not sent: nobody can know.
     "previews.begin_preview after": MARKED,
     # Sent, and not recorded: what is left of it is followed by an answer that says so.
-    "previews.keep_preview before": LEFT,
-    "previews.keep_preview inside": LEFT,
-    "previews.keep_preview after": ONCE,
-    "turns.finish inside": ONCE,
-    "turns.finish after": ONCE,
-    "deliveries.fix inside": ONCE,
-    "deliveries.fix after": ONCE,
-    "deliveries.begin_chunk after": ONCE,
-    "deliveries.end_chunk before": ONCE,
-    "deliveries.end_chunk after": ONCE,
+    "previews.set_preview_message before": LEFT,
+    "previews.set_preview_message inside": LEFT,
+    "previews.set_preview_message after": ONCE,
+    "turns.finish_turn inside": ONCE,
+    "turns.finish_turn after": ONCE,
+    "deliveries.store_chunks_over_preview inside": ONCE,
+    "deliveries.store_chunks_over_preview after": ONCE,
+    "deliveries.start_chunk after": ONCE,
+    "deliveries.complete_chunk before": ONCE,
+    "deliveries.complete_chunk after": ONCE,
 }
 
 

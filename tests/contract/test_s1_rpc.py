@@ -187,7 +187,7 @@ async def test_s1_4_a_title_asked_for_over_rpc_before_anything_was_said_is_dropp
 async def test_s1_5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed(
     error: Exception, store_url: str, tmp_path: Path
 ) -> None:
-    failing = FailingStore.at("titles.give_pending_title", error)
+    failing = FailingStore.at("titles.apply_pending_title", error)
     async with (
         open_house(store_url, tmp_path, around=failing.around) as house,
         client(house, tmp_path) as one,

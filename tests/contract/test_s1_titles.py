@@ -69,7 +69,7 @@ async def test_s1_4_a_title_that_was_asked_for_early_is_given_with_the_first_tur
 async def test_s1_5_a_title_that_failed_for_a_passing_reason_is_given_after_a_later_turn(
     store_url: str, tmp_path: Path
 ) -> None:
-    failing = FailingStore.at("titles.give_pending_title", StoreUnavailable("for now"))
+    failing = FailingStore.at("titles.apply_pending_title", StoreUnavailable("for now"))
     async with open_house(store_url, tmp_path, around=failing.around) as house:
         conversation = await house.engine.titles.request_title(TALK, "Trip")
         await house.say("hello", to=TALK)
@@ -85,7 +85,7 @@ async def test_s1_5_a_title_that_failed_for_a_passing_reason_is_given_after_a_la
 async def test_s1_5_a_title_of_a_conversation_that_is_there_is_kept_where_the_store_fails(
     store_url: str, tmp_path: Path
 ) -> None:
-    failing = FailingStore.at("titles.give_title", StoreUnavailable("for now"))
+    failing = FailingStore.at("titles.set_title", StoreUnavailable("for now"))
     async with open_house(store_url, tmp_path, around=failing.around) as house:
         conversation = (await house.say("hello", to=TALK)).conversation
         await house.engine.titles.request_title(TALK, "Trip")

@@ -137,7 +137,7 @@ async def test_an_approved_call_whose_run_was_cut_off_is_not_run_again(
             begun.set()
             await world.over.wait()
 
-        world.points.arm("journal.intend after", hang)
+        world.points.arm("journal.record_intent after", hang)
         await world.engine.answer_approval(question.id, yes=True)
         await begun.wait()
     async with open_world(store_url, tmp_path) as world:

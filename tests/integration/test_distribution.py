@@ -28,17 +28,17 @@ P = ParamSpec("P")
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
 #: What accepting, answering and delivering a message asks of the store.
 JOBS = (
-    "expiry.accept_in_time",
-    "turns.begin",
+    "expiry.accept_or_reset",
+    "turns.begin_work",
     "turns.store_step",
-    "journal.intend",
-    "journal.settle",
+    "journal.record_intent",
+    "journal.record_result",
     "turns.store_request",
     "turns.may_steer",
-    "turns.steer",
-    "leases.renew",
-    "turns.finish",
-    "leases.release",
+    "turns.steer_turn",
+    "leases.renew_lease",
+    "turns.finish_turn",
+    "leases.release_lease",
 )
 SCHEMA = Path(migrations.__file__).with_name("migrations") / "0001_first.sql"
 TABLES = set(re.findall(r"^CREATE TABLE (\w+)", SCHEMA.read_text(), re.MULTILINE))
@@ -147,7 +147,10 @@ async def test_each_transaction_of_a_turn_touches_one_conversation(world: World)
             conversations = {owner_of[key] for key in keys if key in owner_of}
             assert len(conversations) <= 1, (job, keys)
             routes = {key for key in keys if key.startswith("agent:")}
-            assert not routes or job in ("expiry.accept_in_time", "turns.finish"), (job, routes)
+            assert not routes or job in ("expiry.accept_or_reset", "turns.finish_turn"), (
+                job,
+                routes,
+            )
     rows = [_row(job, store.tables[job]) for job in JOBS if store.calls[job]]
     page = PAGE.read_text(encoding="utf-8")
     assert [row for row in rows if row not in page] == []
@@ -162,7 +165,7 @@ async def test_a_plain_turn_has_three_commits(world: World) -> None:
         await world.idle((await world.say(text)).conversation_id)
         await world.engine.wait_until_idle()
     of_a_turn = [job for job in store.written[before:] if not job.startswith("maintenance.")]
-    assert of_a_turn == ["expiry.accept_in_time", "turns.begin", "turns.finish"]
+    assert of_a_turn == ["expiry.accept_or_reset", "turns.begin_work", "turns.finish_turn"]
 
 
 def _row(job: str, tables: set[str]) -> str:

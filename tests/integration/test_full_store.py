@@ -112,7 +112,7 @@ class NoRoomToGoOn(PointedStore):
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        if self.full and job_name(job) == "turns.begin":
+        if self.full and job_name(job) == "turns.begin_work":
             raise StoreFull("there is no space left for the store: nothing was stored; make room")
         return await super().write(job, *args, **kwargs)
 

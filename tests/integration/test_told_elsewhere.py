@@ -173,7 +173,7 @@ async def test_a_conversation_that_ended_by_itself_is_told_of_with_the_next_mess
         async def wait() -> None:
             await begins.wait()
 
-        desk.world.points.arm("turns.begin before", wait)
+        desk.world.points.arm("turns.begin_work before", wait)
         platform.post_message("still there?")
         await desk.answered(2)
         begins.set()

@@ -81,7 +81,7 @@ def die() -> NoReturn:
 
 
 def job_name(job: Callable[..., object]) -> str:
-    """``inbox.accept`` for ``clew.store.transactions.inbox.accept``."""
+    """``inbox.accept_input`` for ``clew.store.transactions.inbox.accept_input``."""
     return f"{job.__module__.rpartition('.')[2]}.{job.__name__}"
 
 

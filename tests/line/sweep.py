@@ -41,7 +41,7 @@ ACTS: tuple[Act, ...] = (*DoubleText, STOP, NEW)
 
 _numbers = itertools.count(1)
 _NEVER = 10_000
-_BEFORE_THE_ROTATION = (compacting.BEGINS, compacting.ENDS, "context.head_context before")
+_BEFORE_THE_ROTATION = (compacting.BEGINS, compacting.ENDS, "context.read_head_context before")
 #: Tokens: all of *a* and *b*, and not all that was said before.
 _KEPT = 50
 _ASKED = ["a", "look?", "read?", "look!", "read!", "send?", "send!"]

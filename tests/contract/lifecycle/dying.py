@@ -98,7 +98,7 @@ def _die(way: Way, url: str, home: Path, provider: str) -> None:
 
 
 def _reach(place: str) -> None:
-    if place == "compactions.compress after":
+    if place == "compactions.rotate_compacted after":
         die()
 
 
