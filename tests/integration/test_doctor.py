@@ -16,6 +16,7 @@ from clew.cli import entry_point
 from clew.cli.doctor_checks import host
 from clew.cli.doctor_checks import store as store_checks
 from clew.cli.doctor_checks.findings import FindingLevel, format_size
+from clew.cli.setup_wizard.connection_check import ConnectionTarget, check_connection_sync
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
 from clew.core.ids import ConversationId, OwnerId, new_session_id
@@ -24,7 +25,7 @@ from clew.store.opening import open_store
 from clew.store.sqlite.integrity import quick_check
 from clew.store.sqlite.opening import JOURNAL_LIMIT
 from clew.store.transactions import inbox, owners
-from clew.testing import Fail, FakeProvider, Hang, echo
+from clew.testing import CutStream, Fail, FakeProvider, Hang, Html, Text, echo
 from tests.contract.acting import begin, message
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.store.contract import Store, Tx
+    from clew.testing import Reply
 
 Found = dict[str, list[dict[str, Any]]]
 
@@ -158,6 +160,25 @@ def test_a_model_that_does_not_answer_is_told_without_its_key(told: Callable[...
         )
     assert "bad key ********" in found["model"][0]["detail"]
     assert "model.api_key" in found["model"][0]["fix"]
+
+
+@pytest.mark.parametrize("reply", [Fail("server"), CutStream(), Html(status=200)])
+def test_a_server_whose_streams_are_broken_does_not_pass(
+    told: Callable[..., Found], reply: Reply
+) -> None:
+    with FakeProvider(lambda request: reply if request.stream else Text("ok")) as provider:
+        model = {"model__name": "openai-chat:fake-model", "model__base_url": provider.openai_url}
+        found = told(code=1, compaction__model="openai-chat:small", **model)
+        choice = ConnectionTarget(
+            name="openai-chat:fake-model",
+            base_url=provider.openai_url,
+            key=None,
+            key_location="",
+        )
+        assert check_connection_sync(choice) is not None
+    assert found["model"][0]["level"] == "fail"
+    # Summaries come in one piece.
+    assert found["summariser"][0]["level"] == "ok"
 
 
 def test_a_model_that_cannot_be_built_is_named(told: Callable[..., Found]) -> None:

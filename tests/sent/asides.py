@@ -81,7 +81,8 @@ async def unexplained_asides(
 async def _probes(model: Model) -> list[object]:
     async with capture_requests(model) as (listener, heard):
         assert listener is not None
-        await probe_model(listener, patience=60)
+        for streamed in (True, False):
+            await probe_model(listener, patience=60, streamed=streamed)
     return [json.loads(body) for body in heard]
 
 

@@ -26,6 +26,8 @@ _LABELS: Final = {
     "compaction.model": "summariser",
     "session.title_model": "titler",
 }
+#: The settings of models that answer people: their replies are streamed.
+_STREAMED: Final = frozenset({"model.name", "model.fallback"})
 #: Seconds to wait for a short answer.
 TIMEOUT: Final = 30.0
 
@@ -53,7 +55,7 @@ async def _check_model(
         return fail(what, str(error))
     if not asked or name == OFFLINE:
         return ok(what, f"{name} can be used; it was not asked")
-    failure = await probe_model(model, patience=TIMEOUT)
+    failure = await probe_model(model, patience=TIMEOUT, streamed=setting in _STREAMED)
     if failure is None:
         return ok(what, f"{name} answers")
     detail = f"{name} does not answer: {failure.user_message}"
