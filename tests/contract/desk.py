@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 import apsw
 
 from clew.clock import SystemClock
+from clew.store.contract import Tx
 from clew.store.migrate import migrate_schema
 from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.errors import translate_error as translate_postgres_error
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clew.store.contract import Row, Tx, Value
+    from clew.store.contract import Row, Value
     from clew.store.search_index import SearchIndex
 
 P = ParamSpec("P")
@@ -54,11 +55,12 @@ class World:
         self.alive: set[str] = set()
 
 
-class SimTx:
+class SimTx(Tx):
     """A real transaction with the time and the living of a simulated world."""
 
     def __init__(self, real: Tx, world: World) -> None:
         self._real, self._world = real, world
+        self.dialect = real.dialect
 
     @property
     def now(self) -> int:
@@ -141,7 +143,7 @@ class SqliteDesk(Desk):
         self._owners = SqliteLiveness(folder / "run")
         prepare_file(self._template, run_dir=folder / "run")
         self._open(self._template)
-        self.do(migrate_schema, "sqlite")
+        self.do(migrate_schema)
         fetch_rows(self._connection, "PRAGMA journal_mode = DELETE")
         self.fresh()
 
@@ -191,7 +193,7 @@ class PostgresDesk(Desk):
         self._url = url
         self._link = WorkerConnection(Dsn(url), set(), pause=60.0)
         self._examples = 0
-        self.do(migrate_schema, "postgres")
+        self.do(migrate_schema)
 
     def _begin(self) -> Tx:
         self._tx = PostgresTx(self._link, BEGIN_WRITE, SystemClock())

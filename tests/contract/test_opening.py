@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.store.contract import Tx
-    from clew.store.migrate import Dialect
 
 NEWER = "INSERT INTO migration (number, name, sha256, applied_at) VALUES (999, 'later', 'x', 0)"
 OTHER = "UPDATE migration SET sha256 = 'another'"
@@ -100,14 +99,14 @@ async def test_a_migration_that_is_interrupted_leaves_nothing_behind(
     )
     async with await bare as store:
         with pytest.raises(ZeroDivisionError):
-            await store.write(_interrupted, "sqlite" if sqlite else "postgres")
+            await store.write(_interrupted)
     async with await open_store(new_store_url, home=tmp_path) as store:
         await store.write(acting.accept, acting.message("inb_1"))
         assert await store.read(invariants.check) == []
 
 
-def _interrupted(t: Tx, dialect: Dialect) -> None:
-    migrate_schema(t, dialect)
+def _interrupted(t: Tx) -> None:
+    migrate_schema(t)
     raise ZeroDivisionError
 
 

@@ -55,7 +55,7 @@ def differing(one: str, other: str, home: Path) -> list[str]:
     """The tables in which two stores are not the same."""
 
     def compared(t: Tx) -> list[str]:
-        source = CopySource(t=t, dialect=ours.dialect, name=ours.name)
+        source = CopySource(t=t, name=ours.name)
         return compare_tables(source, theirs, tell=silent)
 
     with open_sync_store(one, home=home) as ours, open_sync_store(other, home=home) as theirs:

@@ -50,8 +50,7 @@ def test_a_backup_has_every_row_of_every_table_and_is_for_its_owner_alone(
 ) -> None:
     stores.fill(store_url, tmp_path)
     found = taken(tmp_path, file, store_url)
-    dialect = "sqlite" if store_url.startswith("sqlite") else "postgres"
-    assert found.counts == stores.read(store_url, tmp_path, count_table_rows, dialect)
+    assert found.counts == stores.read(store_url, tmp_path, count_table_rows)
     assert all(found.counts.values()), "a table of the store has no row to be copied"
     assert stores.differing(store_url, f"sqlite:///{file}", tmp_path) == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -71,7 +70,7 @@ def test_what_the_oldest_backup_has_is_not_written_again(tmp_path: Path, file: P
     assert written[2] < 20
     assert stores.differing(SQLITE, f"sqlite:///{file}", tmp_path) == []
     with open_read_only(files.older_path(file, 1)) as before:
-        assert before.read(count_table_rows, "sqlite")["inbox"] == 2
+        assert before.read(count_table_rows)["inbox"] == 2
     assert names(file) == ["clew.backup", "clew.backup.1"]
 
 
@@ -85,7 +84,7 @@ def test_as_many_backups_are_kept_as_was_asked_for(tmp_path: Path, file: Path) -
     sizes = list[int]()
     for path in (file, *found.older):
         with open_read_only(path) as kept:
-            sizes.append(kept.read(count_table_rows, "sqlite")["inbox"])
+            sizes.append(kept.read(count_table_rows)["inbox"])
     assert sizes == [5, 4, 3]
     assert taken(tmp_path, file, keep=1).older == []
     assert names(file) == ["clew.backup"]
@@ -288,7 +287,7 @@ def test_a_place_that_may_not_be_written_is_told_with_what_to_do(tmp_path: Path)
 def test_both_databases_have_the_same_tables(tmp_path: Path, postgres_url: str) -> None:
     for url in (SQLITE, postgres_url):
         stores.write(url, tmp_path, acting.accept, acting.message("inb_1"))
-    ours = stores.read(SQLITE, tmp_path, list_tables, "sqlite")
-    assert ours == stores.read(postgres_url, tmp_path, list_tables, "postgres")
+    ours = stores.read(SQLITE, tmp_path, list_tables)
+    assert ours == stores.read(postgres_url, tmp_path, list_tables)
     assert {"conversation", "entry", "blob"} < {table.name for table in ours}
     assert all(table.key for table in ours)

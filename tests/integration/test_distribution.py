@@ -11,6 +11,7 @@ import pytest
 
 from clew.core.route import Route
 from clew.store import migrate as migrations
+from clew.store.contract import Tx
 from tests.killing.killer import job_name
 from tests.line.points import PointedStore
 from tests.line.world import open_world
@@ -18,7 +19,7 @@ from tests.line.world import open_world
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from clew.store.contract import Row, Tx, Value
+    from clew.store.contract import Row, Value
     from clew.store.search_index import SearchIndex
     from tests.line.world import World
 
@@ -45,11 +46,12 @@ TABLES = set(re.findall(r"^CREATE TABLE (\w+)", SCHEMA.read_text(), re.MULTILINE
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)")
 
 
-class RecordedTx:
+class RecordedTx(Tx):
     """Notes tables and keys of each statement."""
 
     def __init__(self, real: Tx) -> None:
         self._real = real
+        self.dialect = real.dialect
         self.tables: set[str] = set()
         self.keys: set[str] = set()
 

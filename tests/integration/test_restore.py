@@ -187,7 +187,7 @@ def test_nothing_is_restored_under_a_running_owner(
             for replace in (False, True):
                 with pytest.raises(StoreInUse, match="serve, pid 77 on h"):
                     await asyncio.to_thread(restored, target, tmp_path, backup, replace=replace)
-            assert await store.read(count_table_rows, "sqlite" if target == SQLITE else "postgres")
+            assert await store.read(count_table_rows)
 
     asyncio.run(run())
     restored(target, tmp_path, backup)
@@ -215,7 +215,7 @@ def test_nothing_is_restored_while_somebody_has_the_file_open(backup: Path, tmp_
             await store.write(acting.accept, acting.message("inb_mine"))
 
     asyncio.run(run())
-    assert stores.read(SQLITE, tmp_path, count_table_rows, "sqlite")["inbox"] == 1
+    assert stores.read(SQLITE, tmp_path, count_table_rows)["inbox"] == 1
 
 
 @pytest.mark.parametrize("place", [100, 5000, 150_000, -3000])
@@ -228,7 +228,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(
         file.write(os.urandom(2000))
     with pytest.raises((StoreDamaged, StoreUnusable), match="nothing was changed"):
         restored(SQLITE, tmp_path, backup, replace=True)
-    assert stores.read(SQLITE, tmp_path, count_table_rows, "sqlite")["inbox"] == 1
+    assert stores.read(SQLITE, tmp_path, count_table_rows)["inbox"] == 1
 
 
 def test_one_flipped_bit_is_found_wherever_it_is(backup: Path, tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_backup_of_an_older_clew_is_brought_up_to_date(
     restored(target, tmp_path, backup)
     found = stores.read(target, tmp_path, lambda t: t.fetch_all("SELECT id FROM invention"))
     assert found == [("wheel",)]
-    assert stores.read(target, tmp_path, count_table_rows, dialect(target))["entry"] == 22
+    assert stores.read(target, tmp_path, count_table_rows)["entry"] == 22
 
 
 def test_the_store_of_an_older_clew_is_backed_up_as_it_is(
@@ -308,7 +308,7 @@ def test_the_store_of_an_older_clew_is_backed_up_as_it_is(
         store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent
     ).file
     url = f"sqlite:///{file}"
-    assert stores.read(url, tmp_path, migrate.find_pending_migrations, "sqlite") == ["later"]
+    assert stores.read(url, tmp_path, migrate.find_pending_migrations) == ["later"]
     with pytest.raises(StoreUnusable, match="lacks later"):
         migrate_store(store_url, "sqlite:///moved.db", home=tmp_path, tell=stores.silent)
 

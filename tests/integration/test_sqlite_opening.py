@@ -397,7 +397,7 @@ async def test_a_replacement_that_is_refused_leaves_the_store_in_its_journal_mod
             session_ids=new_session_id,
         )
     built = open_staged_store(url, home=tmp_path)
-    built.store.write(migrate_schema, "sqlite")
+    built.store.write(migrate_schema)
     with pytest.raises(StoreNotEmpty):
         built.publish(replace=False)
     built.close()

@@ -40,7 +40,7 @@ BACKUPS = (
         file=f"{_STORE}/sqlite/staged_store.py",
         old=('    fetch_rows(connection, "PRAGMA journal_mode = DELETE")\n'),
         new=(
-            '    return check_replaceable(SqliteTx(connection, new_cursor(connection), JobContext(SystemClock(), owners)), "sqlite", str(path), replace=replace)\n'
+            "    return check_replaceable(SqliteTx(connection, new_cursor(connection), JobContext(SystemClock(), owners)), str(path), replace=replace)\n"
         ),
         test=f"{_RESTORE}nothing_is_restored_while_somebody_has_the_file_open",
     ),

@@ -58,8 +58,7 @@ async def _run_checks(settings: Settings, notes: Output, *, mend: bool) -> FsckR
             return FsckReport(checked={"checks": 0}, findings=())
         # The store is examined as it is, without an upgrade.
         async with await open_store(url, home=home, upgrade=False) as store:
-            dialect = "postgres" if file is None else "sqlite"
-            if due := await store.read(find_pending_migrations, dialect):
+            if due := await store.read(find_pending_migrations):
                 raise StoreUnusable(
                     f"the store's schema lacks {', '.join(due)}: start any other command first, "
                     "which brings it up to date"

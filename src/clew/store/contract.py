@@ -15,6 +15,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Concatenate,
+    Literal,
     LiteralString,
     ParamSpec,
     Protocol,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from clew.store.search_index import SearchIndex
 
+Dialect = Literal["sqlite", "postgres"]
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -62,6 +64,9 @@ class Tx(Protocol):
     continue.
     """
 
+    #: The database that runs the transaction.
+    dialect: Dialect
+
     @property
     def now(self) -> int:
         """Return the database host's time in milliseconds, constant within the transaction."""
@@ -87,6 +92,15 @@ class Tx(Protocol):
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         """Return all rows."""
         ...
+
+    def fetch_value(self, sql: LiteralString, *args: Value) -> Any:
+        """Return the only column of the first row; ``None`` without a row."""
+        row = self.fetch_one(sql, *args)
+        return None if row is None else row[0]
+
+    def fetch_column(self, sql: LiteralString, *args: Value) -> list[Any]:
+        """Return the only column of all rows."""
+        return [value for (value,) in self.fetch_all(sql, *args)]
 
     def is_alive(self, owner: str) -> bool:
         """Return true if the process registered as ``owner`` still proves that it is alive."""

@@ -12,16 +12,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Literal, LiteralString, cast
+from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from clew.store.contract import Tx
-
-Dialect = Literal["sqlite", "postgres"]
+    from clew.store.contract import Dialect, Tx
 
 _TABLES: dict[Dialect, LiteralString] = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
@@ -61,17 +59,17 @@ def load_migrations(dialect: Dialect) -> list[Migration]:
     ]
 
 
-def migrate_schema(t: Tx, dialect: Dialect, *, only: Collection[int] | None = None) -> list[str]:
+def migrate_schema(t: Tx, *, only: Collection[int] | None = None) -> list[str]:
     """
     Apply the pending migrations, or ``only`` these numbers; return their names.
 
     :raises StoreUnusable: if a newer Clew or another program wrote the store; nothing was
         changed
     """
-    if lock := _LOCK[dialect]:
+    if lock := _LOCK[t.dialect]:
         t.fetch_all(lock)
-    known = load_migrations(dialect)
-    done = read_applied_migrations(t, dialect)
+    known = load_migrations(t.dialect)
+    done = read_applied_migrations(t)
     if done is None:
         _create_migration_table(t)
         done = {}
@@ -84,25 +82,25 @@ def migrate_schema(t: Tx, dialect: Dialect, *, only: Collection[int] | None = No
     return [migration.name for migration in due]
 
 
-def find_pending_migrations(t: Tx, dialect: Dialect) -> list[str]:
+def find_pending_migrations(t: Tx) -> list[str]:
     """
     Return the names of what ``migrate_schema`` would apply; writes nothing.
 
     :raises StoreUnusable: as ``migrate_schema``
     """
-    known = load_migrations(dialect)
-    done = read_applied_migrations(t, dialect) or {}
+    known = load_migrations(t.dialect)
+    done = read_applied_migrations(t) or {}
     _reject_incompatible(known, done)
     return [migration.name for migration in known if migration.number not in done]
 
 
-def read_applied_migrations(t: Tx, dialect: Dialect) -> dict[int, str] | None:
+def read_applied_migrations(t: Tx) -> dict[int, str] | None:
     """
     Return the hash of each applied migration by number; ``None`` in an empty database.
 
     :raises StoreUnusable: if the database belongs to another program
     """
-    tables = {row[0] for row in t.fetch_all(_TABLES[dialect])}
+    tables = t.fetch_column(_TABLES[t.dialect])
     if "migration" in tables:
         return dict(t.fetch_all("SELECT number, sha256 FROM migration"))  # pyright: ignore[reportArgumentType]
     if tables:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from clew.errors import SettingsError, UsageError
 from clew.store.migrate import (
-    Dialect,
     find_pending_migrations,
     migrate_schema,
     read_applied_migrations,
@@ -18,7 +17,7 @@ from clew.store.sqlite.sync_store import open_shared
 
 if TYPE_CHECKING:
     from clew.clock import Clock
-    from clew.store.contract import Store
+    from clew.store.contract import Dialect, Store
     from clew.store.staged_store import StagedStore
     from clew.store.sync_store import SyncStore
 
@@ -36,10 +35,10 @@ async def open_store(
     :raises SettingsError: if the URL names no supported database
     :raises StoreUnusable: if it cannot be opened; the message says why and what to do
     """
-    store, dialect = await _open_driver(url, home=home, clock=clock)
+    store = await _open_driver(url, home=home, clock=clock)
     try:
         if upgrade:
-            await store.write(migrate_schema, dialect)
+            await store.write(migrate_schema)
     except BaseException:
         await store.aclose()
         raise
@@ -63,8 +62,8 @@ def open_sync_store(url: str, *, home: Path) -> SyncStore:
     """
     found = _connect_sync_store(url, home=home)
     try:
-        found.read(find_pending_migrations, found.dialect)
-        if found.read(read_applied_migrations, found.dialect) is None:
+        found.read(find_pending_migrations)
+        if found.read(read_applied_migrations) is None:
             raise UsageError(f"there is no store in {found.name} yet")
     except BaseException:
         found.close()
@@ -116,10 +115,10 @@ def detect_dialect(url: str) -> Dialect:
     )
 
 
-async def _open_driver(url: str, *, home: Path, clock: Clock | None) -> tuple[Store, Dialect]:
-    dialect = detect_dialect(url)
+async def _open_driver(url: str, *, home: Path, clock: Clock | None) -> Store:
+    detect_dialect(url)
     if path := sqlite_path(url, home=home):
-        return await open_sqlite(path, run_dir=home / "run", clock=clock), dialect
+        return await open_sqlite(path, run_dir=home / "run", clock=clock)
     from clew.store.postgres import open_postgres  # noqa: PLC0415  (an optional driver)
 
-    return await open_postgres(url, clock=clock), dialect
+    return await open_postgres(url, clock=clock)

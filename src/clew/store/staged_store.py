@@ -6,6 +6,7 @@ import abc
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from clew.store.sync_store import SyncStore
@@ -38,6 +39,10 @@ class StagedStore(abc.ABC):
     @abc.abstractmethod
     def clear(self) -> None:
         """Remove what was built so far."""
+
+    def copy_pages_from(self, file: SyncStore, *, tell: Callable[[int, int], None]) -> bool:
+        """Replace what was built with the pages of a file; ``False`` where there are no pages."""
+        return False
 
     @abc.abstractmethod
     def publish(self, *, replace: bool) -> str | None:

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from clew.store.contract import Tx
-    from clew.store.migrate import Dialect
+    from clew.store.contract import Dialect, Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 
-from clew.store.contract import Store
+from clew.store.contract import Store, Tx
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from clew.store.contract import Row, Tx, Value
+    from clew.store.contract import Row, Value
     from clew.store.search_index import SearchIndex
 
 T = TypeVar("T")
@@ -57,9 +57,10 @@ class CountedStore(Store):
         await self.inner.aclose()
 
 
-class _CountedTx:
+class _CountedTx(Tx):
     def __init__(self, real: Tx) -> None:
         self._real = real
+        self.dialect = real.dialect
         self.written: Counter[str] = Counter()
 
     def _count(self, sql: str, rows: int) -> None:

@@ -73,7 +73,7 @@ async def _check_open_store(
     store: Store, file: Path | None, settings: Settings
 ) -> AsyncIterator[DoctorFinding]:
     await store.check_available()
-    due = await store.read(find_pending_migrations, "postgres" if file is None else "sqlite")
+    due = await store.read(find_pending_migrations)
     if due:
         yield warn(
             "store",

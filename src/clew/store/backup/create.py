@@ -75,7 +75,7 @@ def create_backup(
         files.reject_foreign_files(file, keep=keep)
         with _explain_damage(), open_sync_store(url, home=home) as source:
             # Before the oldest backup is overwritten: the store may be unreadable.
-            source.read(count_table_rows, source.dialect)
+            source.read(count_table_rows)
             with files.open_partial(file, keep=keep) as unfinished:
                 found = _copy_store(source, unfinished, tell)
                 files.write_seal(unfinished.descriptor)
@@ -99,7 +99,7 @@ def _reject_store_path(url: str, home: Path, file: Path) -> None:
 
 
 def _copy_rows(t: Tx, source: SyncStore, copy: SyncStore, tell: ProgressCallback) -> CopyResult:
-    return copy_rows(CopySource(t=t, dialect=source.dialect, name=source.name), copy, tell=tell)
+    return copy_rows(CopySource(t=t, name=source.name), copy, tell=tell)
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _copy_store(
 
 
 def _copy_by_pages(t: Tx, descriptor: int, tell: ProgressCallback) -> _Snapshot:
-    found, at = count_table_rows(t, "sqlite"), t.now // 1000
+    found, at = count_table_rows(t), t.now // 1000
     pages = copy_pages(
         t, descriptor, stamp=at, tell=lambda done, total: tell("copying pages", done, total)
     )
@@ -133,13 +133,13 @@ def _copy_by_rows(
     source: SyncStore, unfinished: files.PartialBackup, tell: ProgressCallback
 ) -> _Snapshot:
     os.ftruncate(unfinished.descriptor, 0)
-    done = source.read(read_applied_migrations, source.dialect) or {}
+    done = source.read(read_applied_migrations) or {}
     with open_exclusive(unfinished.path) as copy:
         copy.finalize_file(stamp=files.UNFINISHED)
-        copy.write(migrate_schema, "sqlite", only=done)
-        copy.write(target.begin_fill, "sqlite", source.name)
+        copy.write(migrate_schema, only=done)
+        copy.write(target.begin_fill, source.name)
         copied = source.read(_copy_rows, source, copy, tell)
-        copy.write(target.finish_fill, "sqlite", copied.numbers)
+        copy.write(target.finish_fill, copied.numbers)
         copy.finalize_file(stamp=copied.at // 1000)
     return _Snapshot(counts=copied.counts, at=copied.at // 1000)
 
@@ -148,7 +148,7 @@ def _verify_copy(path: Path, found: _Snapshot, tell: ProgressCallback) -> list[s
     """Verify the copy; return what could be repaired in it."""
     with open_read_only(path) as copy:
         repairable = verify_store_file(copy, tell=tell)
-        stored = copy.read(count_table_rows, "sqlite")
+        stored = copy.read(count_table_rows)
     if stored != found.counts:
         raise StoreError(f"the copy has not what the store has: {stored}, not {found.counts}")
     return repairable

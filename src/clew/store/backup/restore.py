@@ -73,7 +73,7 @@ def restore_backup(
             try:
                 place.check_publishable(replace=replace)
                 _verify_contents(kept, tell)
-                found = kept.read(count_table_rows, "sqlite")
+                found = kept.read(count_table_rows)
                 begun = _fill_store(kept, place, home=home, tell=tell)
                 store = place.name
                 aside = place.publish(replace=replace)
@@ -122,7 +122,7 @@ def _verify_seal(file: Path, tell: ProgressCallback) -> None:
 
 def _verify_contents(kept: SyncStore, tell: ProgressCallback) -> None:
     try:
-        kept.read(find_pending_migrations, "sqlite")
+        kept.read(find_pending_migrations)
         verify_store_file(kept, tell=tell)
     except StoreUnusable as error:
         raise StoreUnusable(f"{kept.name} cannot be restored: {error}") from error
@@ -139,9 +139,8 @@ def _damaged_error(name: str, error: StoreDamaged) -> StoreDamaged:
 def _fill_store(
     kept: SyncStore, place: StagedStore, *, home: Path, tell: ProgressCallback
 ) -> ResumableWork:
-    if isinstance(place, SqliteStagedStore):
-        place.copy_from(kept, tell=lambda done, total: tell("copying pages", done, total))
-        place.store.write(migrate_schema, "sqlite")
+    if place.copy_pages_from(kept, tell=lambda done, total: tell("copying pages", done, total)):
+        place.store.write(migrate_schema)
     else:
         with _open_migrated(kept, home) as source:
             source.read(_transfer_rows, source, place, tell)
@@ -149,19 +148,19 @@ def _fill_store(
 
 
 def _transfer_rows(t: Tx, source: SyncStore, place: StagedStore, tell: ProgressCallback) -> None:
-    transfer_rows(CopySource(t=t, dialect="sqlite", name=source.name), place, tell=tell)
+    transfer_rows(CopySource(t=t, name=source.name), place, tell=tell)
 
 
 @contextmanager
 def _open_migrated(kept: SyncStore, home: Path) -> Generator[SyncStore]:
     """Yield the backup, or a copy of it with the current schema."""
-    if not kept.read(find_pending_migrations, "sqlite"):
+    if not kept.read(find_pending_migrations):
         yield kept
         return
     with (
         tempfile.TemporaryDirectory(prefix="restoring-", dir=home) as folder,
         SqliteStagedStore(Path(folder) / "copy.db", run_dir=Path(folder)) as copy,
     ):
-        copy.copy_from(kept, tell=lambda _done, _total: None)
-        copy.store.write(migrate_schema, "sqlite")
+        copy.copy_pages_from(kept, tell=lambda _done, _total: None)
+        copy.store.write(migrate_schema)
         yield copy.store

@@ -35,7 +35,7 @@ def _verify_snapshot(t: Tx, name: str, tell: ProgressCallback) -> list[str]:
     _raise_if_any([found.detail for found in pages.find_damaged_pages(t)])
     _raise_if_any(find_dangling_references(t))
     # The checks apply to the schema of this version only.
-    return [] if find_pending_migrations(t, "sqlite") else _run_checks(t, name, tell)
+    return [] if find_pending_migrations(t) else _run_checks(t, name, tell)
 
 
 def _run_checks(t: Tx, name: str, tell: ProgressCallback) -> list[str]:

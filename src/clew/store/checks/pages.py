@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from clew.store.checks.check import Check, Violation
 from clew.store.sqlite.integrity import check_integrity
-from clew.store.sqlite.search import SqliteSearchIndex
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
-    from clew.store.sqlite.integrity import DamageReport
 
 #: Tables whose constraints have checks of their own.
 _CHECKED_ELSEWHERE: frozenset[str] = frozenset(
@@ -29,12 +27,9 @@ COPY_FIRST = (
 
 def find_damaged_pages(t: Tx, again: Violation | None = None) -> list[Violation]:
     """Return the damage in the file; none on PostgreSQL, which checks its own pages."""
-    if not isinstance(t.search_index, SqliteSearchIndex):
+    if t.dialect != "sqlite":
         return []
-    return _to_violations(check_integrity(t))
-
-
-def _to_violations(damage: DamageReport) -> list[Violation]:
+    damage = check_integrity(t)
     lines = [
         *damage.data,
         *(line for table, line in damage.rows if table not in _CHECKED_ELSEWHERE),

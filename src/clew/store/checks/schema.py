@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.store.checks.check import Check, Violation
-from clew.store.migrate import Dialect, load_migrations
-from clew.store.sqlite.search import SqliteSearchIndex
+from clew.store.migrate import load_migrations
 
 if TYPE_CHECKING:
-    from clew.store.contract import Tx
+    from clew.store.contract import Dialect, Tx
 
 #: Creating an index over more rows would block other processes for too long.
 MAX_INDEX_ROWS = 50_000
@@ -32,10 +31,6 @@ _EXISTING: dict[Dialect, LiteralString] = {
 }
 
 
-def _current_dialect(t: Tx) -> Dialect:
-    return "sqlite" if isinstance(t.search_index, SqliteSearchIndex) else "postgres"
-
-
 def _declared_statements(dialect: Dialect) -> dict[str, LiteralString]:
     """Return the statement that creates each index and trigger, by name."""
     script = "\n".join(migration.sql for migration in load_migrations(dialect))
@@ -46,8 +41,7 @@ def _declared_statements(dialect: Dialect) -> dict[str, LiteralString]:
 
 
 def _find_missing_objects(t: Tx, again: Violation | None = None) -> list[Violation]:
-    dialect = _current_dialect(t)
-    there = {row[0] for row in t.fetch_all(_EXISTING[dialect])}
+    there = t.fetch_column(_EXISTING[t.dialect])
     return [
         Violation(
             conversation=None,
@@ -56,7 +50,7 @@ def _find_missing_objects(t: Tx, again: Violation | None = None) -> list[Violati
             repairable=_is_fast_to_create(t, sql),
             detail=f"the schema lacks {name}, which forbids or finds something",
         )
-        for name, sql in _declared_statements(dialect).items()
+        for name, sql in _declared_statements(t.dialect).items()
         if name not in there and (again is None or again.subject == name)
     ]
 
@@ -66,12 +60,11 @@ def _is_fast_to_create(t: Tx, sql: LiteralString) -> bool:
     if sql.startswith("CREATE TRIGGER"):
         return True
     counted = cast("LiteralString", f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT $1) x")
-    row = t.fetch_one(counted, MAX_INDEX_ROWS + 1)
-    return row is not None and row[0] <= MAX_INDEX_ROWS
+    return t.fetch_value(counted, MAX_INDEX_ROWS + 1) <= MAX_INDEX_ROWS
 
 
 def _create_object(t: Tx, found: Violation) -> None:
-    t.execute(_declared_statements(_current_dialect(t))[found.subject])
+    t.execute(_declared_statements(t.dialect)[found.subject])
 
 
 CHECKS: tuple[Check, ...] = (

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.store.contract import Row, Tx
-    from clew.store.migrate import Dialect
     from clew.store.sync_store import SyncStore
 
 
@@ -32,7 +31,6 @@ class CopySource:
     """Snapshot from which rows are read, unaffected by other writers."""
 
     t: Tx
-    dialect: Dialect
     #: For people, and to recognise it on resumption.
     name: str
 
@@ -67,18 +65,16 @@ def copy_rows(
         raise StoreUnavailable(
             f"the connection to {source.name} was lost on the way: nothing was changed, try again"
         )
-    wanted = list_tables(source.t, source.dialect)
-    _reject_different_tables(wanted, target.read(list_tables, target.dialect))
-    found = count_table_rows(source.t, source.dialect)
-    total, done = sum(found.values()), sum(target.read(count_table_rows, target.dialect).values())
+    wanted = list_tables(source.t)
+    _reject_different_tables(wanted, target.read(list_tables))
+    found = count_table_rows(source.t)
+    total, done = sum(found.values()), sum(target.read(count_table_rows).values())
     for table in wanted:
         for rows in iter_batches(source.t, table, reached.get(table.name)):
             tell("copying rows", done, total)
             target.write(filling.add_batch, table, rows)
             done += len(rows)
-    return CopyResult(
-        counts=found, numbers=read_sequences(source.t, source.dialect), at=source.t.now
-    )
+    return CopyResult(counts=found, numbers=read_sequences(source.t), at=source.t.now)
 
 
 def _reject_different_tables(ours: list[Table], theirs: list[Table]) -> None:
@@ -99,18 +95,16 @@ class TableDigest:
 
 def compare_tables(source: CopySource, target: SyncStore, *, tell: ProgressCallback) -> list[str]:
     """Return the tables whose rows differ between the two sides."""
-    ours = digest_tables(source.t, source.dialect, source.name, tell)
-    theirs = target.read(digest_tables, target.dialect, target.name, tell)
+    ours = digest_tables(source.t, source.name, tell)
+    theirs = target.read(digest_tables, target.name, tell)
     return sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name))
 
 
-def digest_tables(
-    t: Tx, dialect: Dialect, name: str, tell: ProgressCallback
-) -> dict[str, TableDigest]:
+def digest_tables(t: Tx, name: str, tell: ProgressCallback) -> dict[str, TableDigest]:
     """Return the digest of every table of a store."""
     found: dict[str, TableDigest] = {}
-    total, done = sum(count_table_rows(t, dialect).values()), 0
-    for table in list_tables(t, dialect):
+    total, done = sum(count_table_rows(t).values()), 0
+    for table in list_tables(t):
         digest = TableDigest(rows=0, sum=0)
         for rows in iter_batches(t, table):
             tell(f"comparing {name}", done, total)

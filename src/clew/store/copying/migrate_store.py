@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Tx
     from clew.store.copying.copy import CopyResult, ProgressCallback
-    from clew.store.migrate import Dialect
     from clew.store.staged_store import StagedStore
     from clew.store.sync_store import SyncStore
     from clew.store.transactions.runtime_state import ResumableWork
@@ -65,10 +64,10 @@ def _copy_and_publish(
     t: Tx, source: SyncStore, place: StagedStore, tell: ProgressCallback
 ) -> MigrationResult:
     """Copy within a write transaction on the source, so that nobody changes it meanwhile."""
-    lock_tables(t, source.dialect)
-    raise_if_in_use(t, source.dialect, source.name)
+    lock_tables(t)
+    raise_if_in_use(t, source.name)
     place.check_publishable(replace=False)
-    rows = CopySource(t=t, dialect=source.dialect, name=source.name)
+    rows = CopySource(t=t, name=source.name)
     copied, resumed = transfer_rows(rows, place, tell=tell)
     begun = place.store.write(clear_runtime_state, later=False)
     place.publish(replace=False)
@@ -82,7 +81,7 @@ def _copy_and_publish(
 
 
 def _reject_outdated_schema(source: SyncStore) -> None:
-    due = source.read(find_pending_migrations, source.dialect)
+    due = source.read(find_pending_migrations)
     if due:
         raise StoreUnusable(
             f"the schema of {source.name} lacks {', '.join(due)}: bring it up to date first, by "
@@ -110,29 +109,28 @@ def transfer_rows(
             f"({', '.join(differ)}); nothing was changed"
         )
     tell("checking references", 0, 0)
-    place.store.write(filling.finish_fill, place.store.dialect, copied.numbers)
+    place.store.write(filling.finish_fill, copied.numbers)
     return copied, resumed
 
 
 def _prepare_target(source: str, place: StagedStore) -> bool:
     """Prepare the target; return whether it already has rows of this source."""
-    dialect = place.store.dialect
-    begun = place.store.write(_read_unfinished_source, dialect)
+    begun = place.store.write(_read_unfinished_source)
     if begun == source:
         return True
     if begun is not None:
         place.clear()
-    place.store.write(_create_schema, dialect, source)
+    place.store.write(_create_schema, source)
     return False
 
 
-def _read_unfinished_source(t: Tx, dialect: Dialect) -> str | None:
+def _read_unfinished_source(t: Tx) -> str | None:
     """Return the source of the target's unfinished copy; ``None`` if it is empty."""
-    if read_applied_migrations(t, dialect) is None:
+    if read_applied_migrations(t) is None:
         return None
     return filling.read_source(t) or ""
 
 
-def _create_schema(t: Tx, dialect: Dialect, source: str) -> None:
-    migrate_schema(t, dialect)
-    filling.begin_fill(t, dialect, source)
+def _create_schema(t: Tx, source: str) -> None:
+    migrate_schema(t)
+    filling.begin_fill(t, source)

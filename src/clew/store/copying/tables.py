@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, LiteralString, cast
 
 if TYPE_CHECKING:
-    from clew.store.contract import Row, Tx
-    from clew.store.migrate import Dialect
+    from clew.store.contract import Dialect, Row, Tx
 
 # Each column with its table, its name and its position in the key, from 1 (indkey counts from 0).
 _COLUMNS: dict[Dialect, LiteralString] = {
@@ -57,18 +55,21 @@ class Table:
         return tuple(row[self.columns.index(name)] for name in self.key)
 
 
-def list_tables(t: Tx, dialect: Dialect) -> list[Table]:
+def list_tables(t: Tx) -> list[Table]:
     """Return every table whose rows cannot be rebuilt, by name."""
-    found = [row for row in t.fetch_all(_COLUMNS[dialect]) if not _DERIVED.fullmatch(row[0])]
-    return [_build_table(name, list(rows)) for name, rows in groupby(found, key=lambda row: row[0])]
+    columns: dict[str, dict[str, int]] = {}
+    for table, column, position in t.fetch_all(_COLUMNS[t.dialect]):
+        if not _DERIVED.fullmatch(table):
+            columns.setdefault(table, {})[column] = position
+    return [_build_table(name, found) for name, found in columns.items()]
 
 
-def _build_table(name: str, rows: list[Row]) -> Table:
-    key = sorted((row[2], row[1]) for row in rows if row[2])
+def _build_table(name: str, columns: dict[str, int]) -> Table:
+    key = sorted((position, column) for column, position in columns.items() if position)
     return Table(
         name=sql_name(name),
         # Sorted by name: the order of migrated columns may differ between the databases.
-        columns=tuple(sql_name(column) for column in sorted(row[1] for row in rows)),
+        columns=tuple(sql_name(column) for column in sorted(columns)),
         key=tuple(sql_name(column) for _, column in key),
     )
 
@@ -80,32 +81,29 @@ def sql_name(name: str) -> LiteralString:
     return cast("LiteralString", name)
 
 
-def count_table_rows(t: Tx, dialect: Dialect) -> dict[str, int]:
+def count_table_rows(t: Tx) -> dict[str, int]:
     """Return the number of rows of each table."""
-    found: dict[str, int] = {}
-    for table in list_tables(t, dialect):
-        row = t.fetch_one(f"SELECT count(*) FROM {table.name}")
-        assert row is not None
-        found[table.name] = row[0]
-    return found
+    return {
+        table.name: t.fetch_value(f"SELECT count(*) FROM {table.name}") for table in list_tables(t)
+    }
 
 
-def lock_tables(t: Tx, dialect: Dialect) -> None:
+def lock_tables(t: Tx) -> None:
     """Block all other writers until the end of this transaction, which itself may write."""
-    if dialect == "postgres":
-        for table in list_tables(t, dialect):
+    if t.dialect == "postgres":
+        for table in list_tables(t):
             t.execute(f"LOCK TABLE {table.name} IN SHARE MODE")
 
 
-def read_sequences(t: Tx, dialect: Dialect) -> dict[str, int]:
+def read_sequences(t: Tx) -> dict[str, int]:
     """Return the highest number that each numbered table has ever assigned."""
-    return {row[0]: row[1] for row in t.fetch_all(_SEQUENCES[dialect])}
+    return dict(t.fetch_all(_SEQUENCES[t.dialect]))  # pyright: ignore[reportArgumentType]
 
 
-def set_sequences(t: Tx, dialect: Dialect, given: dict[str, int]) -> None:
+def set_sequences(t: Tx, given: dict[str, int]) -> None:
     """Make each table continue its numbering above these numbers."""
     for table, number in given.items():
-        if dialect == "postgres":
+        if t.dialect == "postgres":
             t.fetch_one(
                 "SELECT setval(pg_get_serial_sequence(quote_ident($1), 'n'), $2)", table, number
             )

@@ -10,7 +10,6 @@ from clew.store.copying.tables import Table, list_tables, set_sequences, sql_nam
 
 if TYPE_CHECKING:
     from clew.store.contract import Row, Tx
-    from clew.store.migrate import Dialect
 
 _TABLES: tuple[LiteralString, ...] = (
     "CREATE TABLE IF NOT EXISTS copy_source (one BIGINT PRIMARY KEY, source TEXT NOT NULL)",
@@ -28,7 +27,7 @@ _FOREIGN_KEYS: LiteralString = """
 """
 
 
-def begin_fill(t: Tx, dialect: Dialect, source: str) -> None:
+def begin_fill(t: Tx, source: str) -> None:
     """
     Prepare a new store for the rows of ``source``, in any order.
 
@@ -37,18 +36,17 @@ def begin_fill(t: Tx, dialect: Dialect, source: str) -> None:
     for sql in _TABLES:
         t.execute(sql)
     # Migrations may have inserted rows: the source has their current state.
-    for table in list_tables(t, dialect):
+    for table in list_tables(t):
         t.execute(f"DELETE FROM {table.name}")
     t.execute("INSERT INTO copy_source (one, source) VALUES (1, $1)", source)
-    if dialect == "postgres":
+    if t.dialect == "postgres":
         _drop_foreign_keys(t)
 
 
 def read_source(t: Tx) -> str | None:
     """Return the source of an unfinished copy; ``None`` if this is a complete store."""
     t.execute(_TABLES[0])
-    row = t.fetch_one("SELECT source FROM copy_source")
-    return None if row is None else row[0]
+    return t.fetch_value("SELECT source FROM copy_source")
 
 
 def _drop_foreign_keys(t: Tx) -> None:
@@ -82,7 +80,7 @@ def add_batch(t: Tx, table: Table, rows: list[Row]) -> None:
     )
 
 
-def finish_fill(t: Tx, dialect: Dialect, numbers: dict[str, int]) -> None:
+def finish_fill(t: Tx, numbers: dict[str, int]) -> None:
     """
     Make the filled target a usable store.
 
@@ -95,7 +93,7 @@ def finish_fill(t: Tx, dialect: Dialect, numbers: dict[str, int]) -> None:
             f"ALTER TABLE {sql_name(table)} ADD CONSTRAINT {sql_name(name)} "
             f"{_trusted_sql(definition)}"
         )
-    set_sequences(t, dialect, numbers)
+    set_sequences(t, numbers)
     for table in ("copy_source", "copy_progress", "copy_constraint"):
         t.execute(f"DROP TABLE {sql_name(table)}")
 

@@ -105,8 +105,7 @@ def _release_lock(connection: psycopg.Connection[tuple[object, ...]]) -> None:
 
 
 def _create_schema(t: Tx) -> None:
-    row = t.fetch_one(_MAY_CREATE)
-    if row is None or not row[0]:
+    if not t.fetch_value(_MAY_CREATE):
         raise StoreUnusable(
             "this user may not create a schema in the database, which it takes to fill it: "
             "GRANT CREATE ON DATABASE to it"
@@ -119,26 +118,25 @@ def _drop_schema(t: Tx, schema: LiteralString) -> None:
 
 
 def _check_target(t: Tx, name: str, *, replace: bool) -> bool:
-    if read_applied_migrations(t, "postgres") is None:
+    if read_applied_migrations(t) is None:
         return True
-    return check_replaceable(t, "postgres", name, replace=replace)
+    return check_replaceable(t, name, replace=replace)
 
 
 def _swap_schemas(t: Tx, aside: LiteralString, name: str, *, replace: bool) -> bool:
     """Publish the staged tables; return whether previous ones were worth keeping."""
-    row = t.fetch_one("SELECT current_schema()")
-    assert row is not None
-    there = read_applied_migrations(t, "postgres") is not None
+    schema = t.fetch_value("SELECT current_schema()")
+    there = read_applied_migrations(t) is not None
     if there:
         # A process that wants to start working waits, and then finds the new tables.
         t.execute("LOCK TABLE owner, conversation IN ACCESS EXCLUSIVE MODE")
     empty = _check_target(t, name, replace=replace)
     if there:
         t.execute(f"CREATE SCHEMA {aside}")
-        _move_tables(t, row[0], aside)
+        _move_tables(t, schema, aside)
     if there and empty:
         _drop_schema(t, aside)
-    _move_tables(t, STAGING_SCHEMA, row[0])
+    _move_tables(t, STAGING_SCHEMA, schema)
     _drop_schema(t, STAGING_SCHEMA)
     return not empty
 

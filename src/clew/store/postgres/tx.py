@@ -9,6 +9,7 @@ import psycopg
 
 from clew.clock import to_millis
 from clew.errors import StoreError
+from clew.store.contract import Tx
 from clew.store.postgres.errors import translate_error
 from clew.store.postgres.macros import Statement, expand_macros
 from clew.store.postgres.search import PostgresSearchIndex
@@ -69,7 +70,7 @@ def advisory_lock_key(owner: str) -> int:
     return int.from_bytes(hashlib.sha256(f"clew.owner:{owner}".encode()).digest()[:8], "big")
 
 
-class PostgresTx:
+class PostgresTx(Tx):
     """
     ``Tx`` on one connection.
 
@@ -77,6 +78,8 @@ class PostgresTx:
     PostgreSQL rejects everything after it: each later statement raises the same error, even
     if the job caught the first one.
     """
+
+    dialect = "postgres"
 
     def __init__(self, link: WorkerConnection, begin: bytes, clock: Clock | None) -> None:
         self._link, self._begin, self._clock = link, begin, clock

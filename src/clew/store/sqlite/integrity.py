@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreDamaged, StoreUnavailable
-from clew.store.sqlite.tx import SqliteTx
+from clew.store.sqlite.tx import require_sqlite
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
@@ -42,13 +42,11 @@ def quick_check(t: Tx, *, seconds: float) -> list[str] | None:
 
     :raises StoreDamaged: if the file is too damaged to be checked
     """
-    if not isinstance(t, SqliteTx):
-        raise TypeError("only a store on SQLite has a file to look at")
     until = time.monotonic() + seconds
     found: list[str] = []
     try:
-        with t.interrupt_when(lambda: time.monotonic() > until):
-            found = [str(row[0]) for row in t.fetch_all(_CHECK)]
+        with require_sqlite(t).interrupt_when(lambda: time.monotonic() > until):
+            found = t.fetch_column(_CHECK)
     except StoreUnavailable:
         if time.monotonic() <= until:
             raise
@@ -81,7 +79,7 @@ def _check_tables(t: Tx, told: str) -> DamageReport:
     data: list[str] = []
     rows: list[tuple[str, str]] = []
     try:
-        names = [row[0] for row in t.fetch_all(_TABLES)]
+        names = t.fetch_column(_TABLES)
     except StoreDamaged:
         return DamageReport(data=(told,))
     for name in names:
@@ -97,11 +95,11 @@ def _check_tables(t: Tx, told: str) -> DamageReport:
 
 
 def _fetch_lines(t: Tx, sql: LiteralString) -> list[str]:
-    return [line for row in t.fetch_all(sql) for line in str(row[0]).splitlines()]
+    return [line for lines in t.fetch_column(sql) for line in lines.splitlines()]
 
 
 def _classify_lines(t: Tx, lines: list[str]) -> DamageReport:
-    roots = {row[0]: row[1] for row in t.fetch_all(_ROOTS)}
+    roots: dict[int, str] = dict(t.fetch_all(_ROOTS))  # pyright: ignore[reportArgumentType]
     data: list[str] = []
     search: list[str] = []
     rows: list[tuple[str, str]] = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 import apsw
 
 from clew.store.sqlite.driver import fetch_rows
-from clew.store.sqlite.tx import SqliteTx
+from clew.store.sqlite.tx import require_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,8 +132,7 @@ def copy_pages(
     :param tell: called with the number of pages done and the total
     :raises OSError: from writing the file
     """
-    if not isinstance(t, SqliteTx):
-        raise TypeError("only a store on SQLite has pages")
+    tx = require_sqlite(t)
     target = _Target(descriptor, stamp)
     files = _TargetVfs(target)
     try:
@@ -141,7 +140,7 @@ def copy_pages(
         try:
             fetch_rows(copy, "PRAGMA journal_mode = OFF")
             fetch_rows(copy, "PRAGMA synchronous = OFF")
-            count = t.backup_into(copy, step=_PROGRESS_PAGES, tell=tell)
+            count = tx.backup_into(copy, step=_PROGRESS_PAGES, tell=tell)
         finally:
             copy.close()
     finally:

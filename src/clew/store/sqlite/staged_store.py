@@ -69,13 +69,13 @@ class SqliteStagedStore(StagedStore):
         for log in find_log_files(self._file):
             log.unlink()
 
-    def copy_from(self, file: SyncStore, *, tell: Callable[[int, int], None]) -> None:
-        """Replace what was built with the pages of another file."""
+    def copy_pages_from(self, file: SyncStore, *, tell: Callable[[int, int], None]) -> bool:
         self._built.close()
         self._truncate_file()
         with translate_os_errors(self._file):
             file.read(copy_pages, self._descriptor, stamp=0, tell=tell)
         self._built = open_exclusive(self._file)
+        return True
 
     @property
     def store(self) -> SqliteSyncStore:
@@ -86,7 +86,7 @@ class SqliteStagedStore(StagedStore):
             return
         try:
             with open_shared(self._path, run_dir=self._run_dir) as used:
-                used.read(check_replaceable, "sqlite", used.name, replace=replace)
+                used.read(check_replaceable, used.name, replace=replace)
         except StoreDamaged as error:
             if not replace:
                 raise StoreNotEmpty(self.name) from error
@@ -181,4 +181,4 @@ def _lock_exclusively(
     if fetch_rows(connection, "PRAGMA journal_mode") != [("delete",)]:
         raise StoreInUse(_IN_USE.format(path))
     tx = SqliteTx(connection, cursor, JobContext(SystemClock(), owners))
-    return check_replaceable(tx, "sqlite", str(path), replace=replace)
+    return check_replaceable(tx, str(path), replace=replace)

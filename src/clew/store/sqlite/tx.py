@@ -10,6 +10,7 @@ import apsw
 
 from clew.clock import Clock, to_millis
 from clew.errors import StoreError, StoreUnavailable
+from clew.store.contract import Tx
 from clew.store.sqlite.errors import translate_error
 from clew.store.sqlite.macros import expand_macros
 from clew.store.sqlite.search import SqliteSearchIndex
@@ -37,7 +38,7 @@ class JobContext:
         return to_millis(self.clock.now())
 
 
-class SqliteTx:
+class SqliteTx(Tx):
     """
     ``Tx`` on one connection.
 
@@ -46,6 +47,7 @@ class SqliteTx:
     own.
     """
 
+    dialect = "sqlite"
     __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "failure", "topics")
 
     def __init__(
@@ -141,3 +143,14 @@ class SqliteTx:
     def _raise_if_void(self) -> None:
         if self.failure is not None:
             raise StoreUnavailable("the transaction was rolled back") from self.failure
+
+
+def require_sqlite(t: Tx) -> SqliteTx:
+    """
+    Return a transaction as one on SQLite.
+
+    :raises TypeError: if it is on another database
+    """
+    if not isinstance(t, SqliteTx):
+        raise TypeError(f"this works on a store on SQLite only, not on {t.dialect}")
+    return t

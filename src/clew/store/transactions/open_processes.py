@@ -11,24 +11,23 @@ from clew.store.transactions.runtime_state import is_store_empty
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
-    from clew.store.migrate import Dialect
 
 
-def check_replaceable(t: Tx, dialect: Dialect, name: str, *, replace: bool) -> bool:
+def check_replaceable(t: Tx, name: str, *, replace: bool) -> bool:
     """
     Check that the store may be replaced, and return whether it holds no user data.
 
     :raises StoreInUse: while a process uses it; names the process
     :raises StoreNotEmpty: if it is not empty, unless ``replace``
     """
-    raise_if_in_use(t, dialect, name)
-    empty = is_store_empty(count_table_rows(t, dialect))
+    raise_if_in_use(t, name)
+    empty = is_store_empty(count_table_rows(t))
     if not empty and not replace:
         raise StoreNotEmpty(name)
     return empty
 
 
-def raise_if_in_use(t: Tx, dialect: Dialect, name: str) -> None:
+def raise_if_in_use(t: Tx, name: str) -> None:
     """
     Raise an error if a process uses the store.
 
@@ -38,7 +37,7 @@ def raise_if_in_use(t: Tx, dialect: Dialect, name: str) -> None:
     if living:
         who = "; ".join(each.description for each in living)
         raise StoreInUse(f"the store {name} is in use by {who}: stop it, and try again")
-    if dialect == "postgres":
+    if t.dialect == "postgres":
         _raise_if_leased(t, name)
 
 
@@ -47,8 +46,9 @@ def _raise_if_leased(t: Tx, name: str) -> None:
     # network goes on until its lease expires. On SQLite the lock lives as long as the process.
     row = t.fetch_one("SELECT owner, expires_at FROM lease WHERE expires_at > $1 LIMIT 1", t.now)
     if row is not None:
-        seconds = (row[1] - t.now) // 1000 + 1
+        owner, expires_at = row
+        seconds = (expires_at - t.now) // 1000 + 1
         raise StoreInUse(
-            f"the store {name} may be in use: the lease of {row[0]} ends in {seconds} s; "
+            f"the store {name} may be in use: the lease of {owner} ends in {seconds} s; "
             "try again then"
         )
