@@ -8,9 +8,9 @@ import sys
 #: Run in a process of its own: this one has imported everything.
 PROGRAM = """
 import importlib, sys
-from clew.cli.common import undisturbed
+from clew.cli.common import fast_import
 
-with undisturbed():
+with fast_import():
     import clew.cli.gateway, clew.api.server, clew.runtime
 from clew.agent.models import ModelSpec, build_model
 
