@@ -237,7 +237,7 @@ def test_nothing_that_opens_a_store_takes_an_old_sqlite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_: Callable[..., object]
 ) -> None:
     (tmp_path / "clew.db").touch()
-    for module in ("direct", "opening"):
+    for module in ("sync_store", "opening"):
         monkeypatch.setattr(f"clew.store.sqlite.{module}.sqlite_version", lambda: "3.40.1")
     with pytest.raises(StoreUnusable, match=r"3\.40\.1"):
         open_("sqlite:///clew.db", home=tmp_path)

@@ -169,7 +169,7 @@ async def _compact_everything(
             if len(made) < len(requests):
                 plans._apart = apart
                 ways = {"overflowed": overflowed, "hard": hard}
-                await _unanswered(plans.plan(found, focus=focus, **ways))
+                await _unanswered(plans.make_plan(found, focus=focus, **ways))
 
 
 def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Context, str | None]]:
