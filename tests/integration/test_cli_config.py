@@ -80,7 +80,7 @@ def test_the_program_alone_prints_its_help(clew: Program, args: list[str]) -> No
 
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
-    code = "import sys; from clew.cli.entry_point import run; run(['--help']); print(*sys.modules)"
+    code = "import sys; from clew.cli.entry_point import run_command; run_command(['--help']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split("\n")[-2].split())
     commands = {entry.module for entry in COMMANDS.values()}
@@ -270,7 +270,7 @@ def test_commands_options_and_subcommands_are_completed(clew: Program) -> None:
 
 SLOW = """
 import signal, time, click
-from clew.cli import entry
+from clew.cli import entry_point as entry
 
 # Ignored where the tests run in the background of a shell.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -283,7 +283,7 @@ def sleep():
 entry.root.entries = {}
 entry.root.get_command = lambda ctx, name: sleep
 entry.root.list_commands = lambda ctx: ["sleep"]
-raise SystemExit(entry.run(["sleep"]))
+raise SystemExit(entry.run_command(["sleep"]))
 """
 
 

@@ -145,7 +145,7 @@ KEYS = {
 
 def texts(fake: Any, name: str) -> list[str]:
     chat = {"telegram": 42, "discord": "742", "slack": "D42", "webhook": "42"}[name]
-    return fake.texts(chat)
+    return fake.list_texts(chat)
 
 
 @pytest.mark.parametrize("name", KEYS)
