@@ -33,8 +33,8 @@ from clew.engine.engine import Engine
 from clew.engine.event_bus import EventBus
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
+from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
-from clew.engine.turn_runner import EngineServices
 from clew.errors import SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.store.opening import open_store

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from clew.core.events import ConversationEvent, InputCompleted
     from clew.core.inbox import AcceptResult
     from clew.engine.compaction import CompactionPolicy
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Store
     from clew.testing import CapturedRequest, Reply, Script
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.core.approval import Approval
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Store
 
 INSTRUCTIONS = "Do what the message says."

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult, InboxItem
     from clew.core.turn import Turn
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
 
 #: Between two looks at the store.
 _PAUSE = 0.003

@@ -113,7 +113,7 @@ _CLOSED = (
     _mutation(
         "titles-after-turns",
         "each answered turn has another try at a title",
-        f"{_ENGINE}/turn_runner.py",
+        f"{_ENGINE}/turn_finisher.py",
         ("            self._services.titles.schedule_title(self._turn.conversation_id)\n"),
         "            pass\n",
         f"{_RPC}5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed"
@@ -125,7 +125,7 @@ _TOLD = (
     _mutation(
         "failure-delivered",
         "what failed is delivered",
-        f"{_ENGINE}/turn_runner.py",
+        f"{_ENGINE}/turn_finisher.py",
         "error=text, code=code, said=said)\n",
         "error=text, code=code)\n",
         f"{_ANSWERS}6_a_turn_that_worked_but_gave_no_text_names_what_went_wrong[sqlite]",
@@ -133,10 +133,10 @@ _TOLD = (
     _mutation(
         "stop-undelivered",
         "a stop is answered by the command alone",
-        f"{_ENGINE}/turn_runner.py",
+        f"{_ENGINE}/turn_finisher.py",
         ("            await self._finish_turn(TurnOutcome.CANCELLED, drafts, said=said)\n"),
         (
-            '            said = self._log.said(DeliveryKind.ANSWER, "I was stopped.", markup=False)\n'
+            '            said = self._log.make_outbound_text(DeliveryKind.ANSWER, "I was stopped.", markup=False)\n'
             "            await self._finish_turn(TurnOutcome.CANCELLED, drafts, said=said)\n"
         ),
         _S1_7,
@@ -145,8 +145,8 @@ _TOLD = (
         "stop-is-no-failure",
         "a stopped turn is told as nothing",
         f"{_ENGINE}/turn_runner.py",
-        ("                await self._finish_stopped(watch.result())\n"),
-        ('                await self._finish_failed("stopped", "stopped")\n'),
+        ("                await self._finisher.finish_stopped(stop)\n"),
+        ('                await self._finisher.finish_failed("stopped", "stopped")\n'),
         _S1_7,
     ),
     _mutation(

@@ -49,8 +49,8 @@ FAILURES = (
     Mutation(
         name="retract",
         mechanism="the pieces of a request that failed are taken back",
-        file="src/clew/engine/turn_runner.py",
-        old=("            self._log.retract_deltas(result.text)\n"),
+        file="src/clew/engine/turn_failover.py",
+        old=("        self._log.retract_deltas(failure.text)\n"),
         new="",
         test=f"{_TROUBLE}a_client_sees_a_cut_stream_taken_back_and_the_text_once",
     ),
@@ -81,9 +81,9 @@ FAILURES = (
     Mutation(
         name="refused-elsewhere",
         mechanism="what one model refused is not asked of another",
-        file="src/clew/engine/turn_runner.py",
-        old=("            if failure.kind not in FAILOVER_KINDS:\n"),
-        new="            if False:\n",
+        file="src/clew/engine/turn_failover.py",
+        old=("        if failure.kind not in FAILOVER_KINDS:\n"),
+        new="        if False:\n",
         test=f"{_TROUBLE}b175_a_refused_tool_call_compacts_nothing_and_ends_clearly[chat]",
     ),
     Mutation(
@@ -97,7 +97,7 @@ FAILURES = (
     Mutation(
         name="empty-overflow",
         mechanism="nothing in answer to a long request is met as an overflow",
-        file="src/clew/engine/turn_runner.py",
+        file="src/clew/engine/turn_compaction.py",
         old=("        return tokens > LARGE_CONTEXT\n"),
         new="        return False\n",
         test=f"{_TROUBLE}b181_empty_replies_to_long_requests_are_met_as_an_overflow[True]",

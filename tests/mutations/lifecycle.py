@@ -28,7 +28,7 @@ LIFECYCLE = (
     Mutation(
         name="session-in-context",
         mechanism="tools are told of the new session",
-        file=f"{_ENGINE}/turn_runner.py",
+        file=f"{_ENGINE}/turn_compaction.py",
         old=("            self._hooks.enter_successor(done.session_id)\n"),
         new="            pass\n",
         test=f"{_S0}4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_session[sqlite]",

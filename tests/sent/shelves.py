@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Concatenate
 
     from clew.engine.compaction import CompactionService
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Tx
 
 P = ParamSpec("P")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
 
 __all__ = ["CapturedRequest", "Shelf", "forget", "observe", "paused", "program", "taken"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ from clew.core.turn import OUTPUT_KEY
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.messages import ModelMessage
@@ -168,16 +168,11 @@ class AgentLoop:
                     )
                 )
             run.ctx.state.output_retries_used = context.retries.get(OUTPUT_KEY, 0)
-            return await _StepRunner(
-                self,
-                run,
-                log,
-                journal,
-                context,
-                clock,
-                model=get_qualified_name(model),
-                stream=stream,
-            ).run_steps()
+            runner = _StepRunner(
+                self, run, log, journal, context, clock, model=model, stream=stream
+            )
+            await stack.enter_async_context(runner.record_lost_usage())
+            return await runner.run_steps()
 
 
 class _StepRunner:
@@ -192,7 +187,7 @@ class _StepRunner:
         context: LoopContext,
         clock: RequestTimeouts,
         *,
-        model: str,
+        model: Model,
         stream: bool,
     ) -> None:
         self._run, self._log, self._journal = run, log, journal
@@ -214,9 +209,11 @@ class _StepRunner:
         #: A received response that is not stored: its cost counts even if it never is.
         self._unstored_response: ModelResponse | None = None
 
-    async def run_steps(self) -> LoopResult:
+    @asynccontextmanager
+    async def record_lost_usage(self) -> AsyncGenerator[None]:
+        """Record the cost of a response that an error in the block keeps from being stored."""
         try:
-            return await self._run_nodes()
+            yield
         except ClewError:
             raise
         except Exception:
@@ -224,7 +221,8 @@ class _StepRunner:
                 await self._log.store_usage(self._unstored_response)
             raise
 
-    async def _run_nodes(self) -> LoopResult:
+    async def run_steps(self) -> LoopResult:
+        """Run the nodes of the graph until there is a result."""
         first: Any = self._run.next_node
         async with self._timeouts.limit_code(
             _BEFORE_REQUEST, self._timeouts.limits.preparation_seconds
@@ -252,7 +250,7 @@ class _StepRunner:
         if not self._is_stored:
             await self._log.store_request(node.request, self._count_retries())
         await self._join_steering_messages(node)
-        if (smaller := await self._log.compact_if_needed()) is not None:
+        if (smaller := await self._log.compact_if_needed(self._model)) is not None:
             self._replace_history(node, smaller.messages)
             # A summary takes time: messages that came meanwhile join now, not a step later.
             await self._join_steering_messages(node)
@@ -262,7 +260,9 @@ class _StepRunner:
         finally:
             self._instructions = node.request.instructions
             asked = RequestInfo(
-                model=self._model, stream=self._stream, instructions=self._instructions
+                model=get_qualified_name(self._model),
+                stream=self._stream,
+                instructions=self._instructions,
             )
             self._log.record_request(asked)
         self._steps_left -= 1

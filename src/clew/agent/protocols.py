@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
+    from clew.agent.models import Model
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
     from clew.core.journal import CallStatus, FullToolResult
@@ -102,8 +103,8 @@ class TurnLog(Protocol):
         """Append the waiting messages to the turn and return them."""
         ...
 
-    async def compact_if_needed(self) -> LoopContext | None:
-        """Compact the context if the next request needs it; return ``None`` if unchanged."""
+    async def compact_if_needed(self, model: Model) -> LoopContext | None:
+        """Compact the context if a request to the model needs it; ``None`` if unchanged."""
         ...
 
     async def store_usage(self, response: ModelResponse) -> None:

@@ -142,7 +142,7 @@ class _ReplayLog:
     async def take_steering_messages(self) -> Sequence[ModelMessage]:
         return ()
 
-    async def compact_if_needed(self) -> LoopContext | None:
+    async def compact_if_needed(self, model: Model) -> LoopContext | None:
         return None
 
     async def store_usage(self, response: ModelResponse) -> None:

@@ -79,8 +79,7 @@ async def _export_async(
             raise add_list_hint(error) from error
         progress = ProgressBar(notes, "exporting", total=len(chosen))
         begun: Callable[[int], None] = progress.update if output else _ignore_progress
-        exports.on_conversation = begun
-        pieces = _iter_pieces(exports, chosen if names else None, form)
+        pieces = _iter_pieces(exports, chosen if names else None, form, begun)
         with _open_output(output) as put:
             async for piece in pieces:
                 put(piece)
@@ -100,10 +99,13 @@ def _ignore_progress(_: int) -> None:
 
 
 async def _iter_pieces(
-    exports: ConversationExporter, chosen: Sequence[str] | None, form: str
+    exports: ConversationExporter,
+    chosen: Sequence[str] | None,
+    form: str,
+    on_conversation: Callable[[int], None],
 ) -> AsyncIterator[bytes]:
     if form == "jsonl":
-        async for line in exports.iter_lines(chosen):
+        async for line in exports.iter_lines(chosen, on_conversation=on_conversation):
             yield line
         return
     head, render, foot = (
@@ -113,7 +115,7 @@ async def _iter_pieces(
     )
     yield head.encode()
     reader = BlockReader(datetime.astimezone)
-    async for kind, line in exports.iter_records(chosen):
+    async for kind, line in exports.iter_records(chosen, on_conversation=on_conversation):
         for block in reader.read_line(kind, line):
             yield render(block).encode()
     yield foot.encode()

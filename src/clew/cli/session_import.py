@@ -100,6 +100,7 @@ class _ImportRun:
         self._source, self._verified, self._notes = source, verified, notes
         self._revive, self._routes = revive, routes
         self._done: list[ImportResult] = []
+        self._done_entries = 0
         #: Number of deletion marks that were new to this store.
         self.tombstones = 0
 
@@ -113,7 +114,10 @@ class _ImportRun:
             async with (
                 open_configured_store(settings) as store,
                 ConversationImporter(
-                    store, IdGenerator(_now_millis), version=VERSION
+                    store,
+                    IdGenerator(_now_millis),
+                    version=VERSION,
+                    on_entries=lambda entries: progress.update(self._done_entries + entries),
                 ).register_owner() as imports,
             ):
                 await self._import_conversations(imports, progress)
@@ -131,15 +135,13 @@ class _ImportRun:
     async def _import_conversations(
         self, imports: ConversationImporter, progress: ProgressBar
     ) -> None:
-        done = 0
-        imports.on_entries = lambda entries: progress.update(done + entries)
         for outline in self._verified.conversations:
             taken = await imports.import_conversation(self._source, outline, revive=self._revive)
             if self._routes:
                 await imports.claim_routes(self._source, outline, taken)
             self._done.append(taken)
-            done += outline.entries
-            progress.update(done)
+            self._done_entries += outline.entries
+            progress.update(self._done_entries)
         self.tombstones = await imports.import_tombstones(self._verified.tombstones)
 
     def result_items(self) -> list[dict[str, Any]]:

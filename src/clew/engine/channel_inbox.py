@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId, OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.route import Route
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
 
 #: Maximum time that a message waits for its files.
 FILE_TIMEOUT = timedelta(seconds=60)

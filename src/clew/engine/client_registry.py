@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ClientId, ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.route import Route
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Tx
 
 

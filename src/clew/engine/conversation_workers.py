@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
+    from clew.engine.services import EngineServices
     from clew.engine.turn_concurrency import TurnPermit
-    from clew.engine.turn_runner import EngineServices
     from clew.store.transactions.turns import StartedWork
 
 log = structlog.get_logger(__name__)
@@ -292,7 +292,7 @@ class ConversationWorkers:
 
     async def _execute_work(self, begun: StartedWork, actor: _Worker, slot: TurnPermit) -> None:
         if begun.turn is not None:
-            await TurnRunner(self._services, begun, actor.woken, slot).run()
+            await TurnRunner(self._services, begun, woken=actor.woken, permit=slot).run()
         elif begun.item is not None:
             await self._execute(begun.lease, begun.item)
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from clew.engine.chat_commands.registry import ChatCommandReply
     from clew.engine.compaction import Compacted
     from clew.engine.recorded_requests import RecordedRequest
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
 
 
 class Engine(ConversationQueries):

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _PAGE_SIZE: Final = 200
 
 
+def _ignore(_: int) -> None:
+    pass
+
+
 class ConversationExporter:
     """
     Reader of conversations for an export.
@@ -34,8 +38,6 @@ class ConversationExporter:
     def __init__(self, store: Store, *, secrets: Iterable[str] = ()) -> None:
         self._store = store
         self._redaction = ExportRedactor(secrets)
-        #: Called when a conversation begins, with the number of those before it.
-        self.on_conversation: Callable[[int], None] = lambda _: None
         #: Number of records from which a secret was removed.
         self.redacted_count = 0
 
@@ -59,16 +61,19 @@ class ConversationExporter:
         """Return the ids of all conversations in order."""
         return await self._store.read(exports.list_conversation_ids)
 
-    async def iter_lines(self, chosen: Sequence[str] | None) -> AsyncIterator[bytes]:
+    async def iter_lines(
+        self, chosen: Sequence[str] | None, *, on_conversation: Callable[[int], None] = _ignore
+    ) -> AsyncIterator[bytes]:
         """
         Yield the lines of an export of these conversations, or of all.
 
         A conversation that is deleted meanwhile is left out, except for its tombstone.
+        ``on_conversation`` is called as each one begins, with the number of those before it.
         """
         sealer = LineSealer()
         counted = dict.fromkeys(("conversation", "entry", "tombstone"), 0)
         yield sealer.seal_line("header", {"format": FORMAT, "version": VERSION})
-        async for kind, line in self.iter_records(chosen):
+        async for kind, line in self.iter_records(chosen, on_conversation=on_conversation):
             if kind in counted:
                 counted[kind] += 1
             yield sealer.seal_line(kind, line)
@@ -82,19 +87,21 @@ class ConversationExporter:
             },
         )
 
-    async def iter_records(self, chosen: Sequence[str] | None) -> AsyncIterator[tuple[str, Record]]:
+    async def iter_records(
+        self, chosen: Sequence[str] | None, *, on_conversation: Callable[[int], None] = _ignore
+    ) -> AsyncIterator[tuple[str, Record]]:
         """Yield the redacted records between header and trailer, each with its type."""
-        async for kind, record in self._iter_stored_records(chosen):
+        async for kind, record in self._iter_stored_records(chosen, on_conversation):
             line = self._redaction.redact_line(kind, encode_line(kind, record))
             self.redacted_count += "withheld" in line
             yield kind, line
 
     async def _iter_stored_records(
-        self, chosen: Sequence[str] | None
+        self, chosen: Sequence[str] | None, on_conversation: Callable[[int], None]
     ) -> AsyncIterator[TypedRecord]:
         ids = await self.list_conversations() if chosen is None else chosen
         for before, conversation in enumerate(ids):
-            self.on_conversation(before)
+            on_conversation(before)
             try:
                 book = await self._store.read(
                     exports.read_conversation_export, ConversationId(conversation)

@@ -78,9 +78,14 @@ class ImportResult:
 class ExportSection:
     """One conversation in the file of an export, read from the file on each access."""
 
-    def __init__(self, source: ExportFile, outline: ConversationSummary) -> None:
-        self._source, self.outline = source, outline
-        self.copy_origin: tuple[bytes, int] | None = None
+    def __init__(
+        self,
+        source: ExportFile,
+        outline: ConversationSummary,
+        *,
+        copy_origin: tuple[bytes, int] | None = None,
+    ) -> None:
+        self._source, self.outline, self.copy_origin = source, outline, copy_origin
 
     def as_copy(self, mark: bytes, seq: int) -> ExportSection:
         """
@@ -89,9 +94,7 @@ class ExportSection:
         ``mark`` and ``seq`` identify the point where it diverged from the local
         conversation.
         """
-        section = ExportSection(self._source, self.outline)
-        section.copy_origin = mark, seq
-        return section
+        return ExportSection(self._source, self.outline, copy_origin=(mark, seq))
 
     def iter_records(self) -> Iterator[TypedRecord]:
         copy = None
@@ -125,12 +128,18 @@ class ConversationImporter:
     export; importing the same file again continues.
     """
 
-    def __init__(self, store: Store, ids: IdGenerator, *, version: str) -> None:
-        self._store, self._version = store, version
+    def __init__(
+        self,
+        store: Store,
+        ids: IdGenerator,
+        *,
+        version: str,
+        on_entries: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """``on_entries`` is called with the number of imported entries of a conversation."""
+        self._store, self._version, self._on_entries = store, version, on_entries
         self._owner: OwnerId = ids.new_owner_id()
         self._budget = _FIRST_SLICE
-        #: Called with the number of imported entries of a conversation.
-        self.on_entries: Callable[[int], None] = lambda _: None
 
     @asynccontextmanager
     async def register_owner(self) -> AsyncGenerator[ConversationImporter]:
@@ -276,7 +285,7 @@ class ConversationImporter:
         try:
             for batch in slices:
                 after = await self._write_slice(lease, batch, after)
-                self.on_entries(after)
+                self._on_entries(after)
         finally:
             await shield_until_done(self._store.write(imports.close_import, lease))
         return after

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.core.ids import OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
 
 log = structlog.get_logger(__name__)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.session import Session
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Tx
 
     CommandHandler = Callable[[Tx, Lease, InboxItem, SessionIdFactory], Mapping[str, object]]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.transactions.model_requests import TurnRequest
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelResponse
     from clew.core.ids import ConversationId
     from clew.engine.recorded_requests import RecordedRequest
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
 
 #: The purpose under which its usage is recorded.
 PURPOSE = "replay"

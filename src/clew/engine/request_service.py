@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.turn import Turn
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Tx
 
 __all__ = [

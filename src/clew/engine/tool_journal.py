@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -21,20 +20,17 @@ from clew.engine.store_retry import retry_shielded
 from clew.store.transactions import approvals, attachments, entries, journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
     from clew.agent.protocols import ExecuteTool, ToolRequest
     from clew.core.approval import Approval
-    from clew.core.ids import ConversationId, IdGenerator, SessionId
+    from clew.core.ids import ConversationId, SessionId
     from clew.core.journal import JournaledCall
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
-    from clew.engine.event_bus import EventBus
+    from clew.engine.protocols import StepCounter, WaitPermit
+    from clew.engine.services import EngineServices
     from clew.engine.store_retry import RetryingStore
     from clew.engine.turn_hooks import TurnHooks
-    from clew.hooks.manager import PluginManager
     from clew.store.contract import Tx
 
 #: Time after which an unanswered approval question counts as denied.
@@ -49,28 +45,22 @@ class StoreJournal:
     def __init__(  # noqa: PLR0913  (wired in one place)
         self,
         store: RetryingStore,
-        hub: EventBus,
-        ids: IdGenerator,
-        plugins: PluginManager,
-        facts: TurnHooks,
+        services: EngineServices,
+        hooks: TurnHooks,
+        permit: WaitPermit,
+        counter: StepCounter,
         *,
         lease: Lease,
         turn: Turn,
         route: RouteKey | None,
     ) -> None:
-        self._store, self._event_bus, self._ids = store, hub, ids
-        self._plugins, self._hooks = plugins, facts
+        self._store, self._event_bus, self._ids = store, services.event_bus, services.ids
+        self._plugins, self._hooks = services.hooks.plugins, hooks
+        self._permit, self._counter = permit, counter
         self._lease, self._turn, self._route = lease, turn, route
-        #: Context manager in which a call is awaited.
-        self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
-        self._step = turn.steps
-        self._call_count = 0
+        #: The step of the newest call, and the number of its calls so far.
+        self._step, self._call_count = counter.steps, 0
         self._suspended = False
-
-    def enter_step(self, step: int) -> None:
-        """Assign the following calls to this step."""
-        if step != self._step:
-            self._step, self._call_count = step, 0
 
     async def read_result(self, call_id: str) -> str | None:
         return await self._store.read(_read_full_result, self._turn.conversation_id, call_id)
@@ -80,12 +70,12 @@ class StoreJournal:
         return self._suspended
 
     async def execute_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
-        with self.wait_in():
+        with self._permit.lend_while_waiting():
             return await self._handle_call(request, execute)
 
     async def _handle_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
-        key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
-        position, self._call_count = self._call_count, self._call_count + 1
+        key = CallKey(turn_id=self._turn.id, step=self._counter.steps, call_id=request.call_id)
+        position = self._next_position(key.step)
         # Only we can write to this journal now: a call that it lacks was not begun.
         known, question = await self._store.read(_read_call, key)
         if known is not None and (stored := _load_result(known)):
@@ -105,6 +95,13 @@ class StoreJournal:
         if blocked is not None:
             return await self._record_result(key, request, blocked)
         return await self._run_call(key, position, request, execute, approved=False)
+
+    def _next_position(self, step: int) -> int:
+        """Return the number of the call within its step, from 0."""
+        if step != self._step:
+            self._step, self._call_count = step, 0
+        position, self._call_count = self._call_count, self._call_count + 1
+        return position
 
     async def _consult_plugins(
         self, key: CallKey, request: ToolRequest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,14 +28,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
+    from clew.agent.models import Model
     from clew.agent.protocols import RequestInfo
     from clew.core.entry import Entry
-    from clew.core.ids import IdGenerator, InboxId
+    from clew.core.ids import InboxId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.turn import Turn
-    from clew.engine.context_cache import ContextCache
-    from clew.engine.event_bus import EventBus
+    from clew.engine.protocols import ContextCompactor, WaitPermit
+    from clew.engine.services import EngineServices
     from clew.engine.store_retry import RetryingStore
 
 T = TypeVar("T")
@@ -65,24 +65,22 @@ def compose_user_message(item: InboxItem) -> NewEntry:
     )
 
 
-async def _never_compact(_: int) -> bool:
-    return False
-
-
 class StoreTurnLog:
     """The protocol ``TurnLog`` over the store; publishes each commit to the event bus."""
 
     def __init__(
         self,
         store: RetryingStore,
-        hub: EventBus,
-        ids: IdGenerator,
-        warm: ContextCache,
+        services: EngineServices,
+        permit: WaitPermit,
+        compactor: ContextCompactor,
         *,
         lease: Lease,
         turn: Turn,
     ) -> None:
-        self._store, self._event_bus, self._ids, self._context_cache = store, hub, ids, warm
+        self._store, self._event_bus, self._ids = store, services.event_bus, services.ids
+        self._context_cache = services.context_cache
+        self._permit, self._compactor = permit, compactor
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
         self._instructions: str | None = None
@@ -91,15 +89,9 @@ class StoreTurnLog:
         self._partial_chunks: list[str] = []
         self._steps = turn.steps
         #: Retries of tools and answers since the current model was first asked.
-        self.retries: Mapping[str, int] = turn.retries
+        self._retries: Mapping[str, int] = turn.retries
         #: Messages in the context when it was last read.
         self.message_count = 0
-        #: Called when a step is counted, before its calls run.
-        self.on_step: Callable[[int], None] = lambda _: None
-        #: Compacts the context if a request of so many tokens needs it; returns whether it did.
-        self.compact_to_fit: Callable[[int], Awaitable[bool]] = _never_compact
-        #: Context manager in which a model is awaited.
-        self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
         self._tokens = 0
         #: The newest entry known to the loop.
         self._last_seq = 0
@@ -134,7 +126,7 @@ class StoreTurnLog:
             messages=[kept.message for kept in state.messages],
             instructions=state.session.instructions,
             steps=self._steps,
-            retries=self.retries,
+            retries=self._retries,
         )
 
     async def has_images(self) -> bool:
@@ -142,13 +134,20 @@ class StoreTurnLog:
         state = await self._context_cache.refresh_context(self._turn.conversation_id)
         return any(has_embedded_image(kept.message) for kept in state.messages)
 
-    async def compact_if_needed(self) -> LoopContext | None:
-        if await self.compact_to_fit(self._tokens):
-            return await self.read_context()
-        return None
+    def reset_retries(self) -> None:
+        """Begin a count of retries for another model."""
+        self._retries = {}
+
+    async def compact_if_needed(self, model: Model) -> LoopContext | None:
+        assert self._session is not None
+        done = await self._compactor.compact_if_needed(self._tokens, model, self._session)
+        if done is None:
+            return None
+        await self.store_notices(done.notices)
+        return await self.read_context() if done.moved else None
 
     def waiting_for_model(self) -> AbstractContextManager[None]:
-        return self.wait_in()
+        return self._permit.lend_while_waiting()
 
     def record_request(self, asked: RequestInfo) -> None:
         self._request_info = asked
@@ -178,7 +177,6 @@ class StoreTurnLog:
             )
         )
         self._steps += 1
-        self.on_step(self._steps)
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
         self._tokens += estimate_size(request).tokens
@@ -186,13 +184,13 @@ class StoreTurnLog:
         draft = replace(
             messages.message_to_draft(self._ids.new_entry_id(), request), role=Role.TOOL
         )
-        changed = None if retries == self.retries else retries
+        changed = None if retries == self._retries else retries
         await self._append_entries(
             lambda session: self._store.once.write(
                 turns.store_request, self._lease, session, self._turn.id, draft, retries=changed
             )
         )
-        self.retries = retries
+        self._retries = retries
 
     async def store_usage(self, response: ModelResponse) -> None:
         await self._store.write(
@@ -218,8 +216,12 @@ class StoreTurnLog:
             )
         )
 
-    async def store_notice(self, text: str) -> None:
-        """Append a notice to the person, outside the context."""
+    async def store_notices(self, texts: Sequence[str]) -> None:
+        """Append notices to the person, outside the context."""
+        for text in texts:
+            await self._store_notice(text)
+
+    async def _store_notice(self, text: str) -> None:
         draft = self.make_notice_draft(EntryKind.EVENT, NOTICE_FORMAT, text)
         said = self.make_outbound_text(DeliveryKind.NOTICE, text, markup=False)
         await self._append_entries(

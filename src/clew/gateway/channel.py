@@ -88,9 +88,13 @@ class Channel(abc.ABC):
     #: same id would receive the same events.
     account: str
     capabilities: ChannelCapabilities
-    #: The rate limit for look-ups that the channel makes while receiving. The gateway sets it:
-    #: calls that the gateway makes have passed its rate limiter already.
+    #: The rate limit for look-ups that the channel makes while receiving; calls that the
+    #: gateway makes have passed its rate limiter already.
     rate_limited: RateLimited = staticmethod(_call_unlimited)
+
+    def use_rate_limit(self, rate_limited: RateLimited) -> None:
+        """Make look-ups through the gateway's rate limiter from now on."""
+        self.rate_limited = rate_limited
 
     async def __aenter__(self) -> Self:
         """

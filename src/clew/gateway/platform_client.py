@@ -43,7 +43,7 @@ class PlatformClient:
         )
         # They belong to no chat: throttling of a look-up pauses only look-ups.
         self._lookup_route = Route(platform=channel.platform, chat="look-ups")
-        channel.rate_limited = self.lookup
+        channel.use_rate_limit(self.lookup)
         self._warned_missing_id = False
 
     async def restore_pauses(self) -> None:

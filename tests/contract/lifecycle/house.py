@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.session import Session
     from clew.engine.compression_lock import CompressionLock
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Store
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.session import Session
     from clew.core.session_base import Base
-    from clew.engine.turn_runner import EngineServices
+    from clew.engine.services import EngineServices
     from clew.store.contract import Store, Tx
     from clew.wire.results import Submitted
 

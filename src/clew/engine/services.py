@@ -1,0 +1,48 @@
+"""The services of a process that its engine and its turns use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.core.conversation import UNDELETE_FOR
+from clew.core.ids import new_session_id
+from clew.core.reset_policy import ResetPolicy
+from clew.engine.turn_concurrency import DEFAULT_LIMIT
+from clew.store.transactions import leases
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from clew.agent.failover import ModelChain
+    from clew.agent.loop import AgentLoop
+    from clew.core.ids import IdGenerator, SessionIdFactory
+    from clew.engine.compaction import CompactionService
+    from clew.engine.context_cache import ContextCache
+    from clew.engine.event_bus import EventBus
+    from clew.engine.hook_dispatch import HookDispatcher
+    from clew.engine.model_overrides import ModelOverrides
+    from clew.engine.titles import TitleService
+    from clew.store.contract import Store
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineServices:
+    """The services that turns use; the same for all turns of a process."""
+
+    store: Store
+    event_bus: EventBus
+    ids: IdGenerator
+    loop: AgentLoop
+    models: ModelChain
+    compaction: CompactionService
+    context_cache: ContextCache
+    hooks: HookDispatcher
+    titles: TitleService
+    model_overrides: ModelOverrides
+    reset_policy: ResetPolicy = field(default_factory=ResetPolicy)
+    #: How long a deleted conversation can be brought back.
+    undelete_for: timedelta = UNDELETE_FOR
+    session_ids: SessionIdFactory = new_session_id
+    lease_duration: timedelta = leases.LEASE_DURATION
+    turns_at_once: int = DEFAULT_LIMIT
