@@ -217,8 +217,8 @@ async def test_tools_that_hang_leave_threads_for_others(
 def test_a_thread_that_hangs_does_not_keep_the_program_from_ending() -> None:
     program = """
 import threading
-from clew.agent.executor import Threads
-Threads().submit(threading.Event().wait)
+from clew.agent.executor import DaemonThreadExecutor
+DaemonThreadExecutor().submit(threading.Event().wait)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
 
