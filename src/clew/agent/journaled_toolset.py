@@ -129,7 +129,7 @@ async def run_tool(
         return tool_results.make_text_result(
             CallStatus.RETRY, error.message, tool=tool, call_id=call_id
         )
-    except Exception as error:
+    except Exception as error:  # whatever a tool raises is its result, for the model
         log.warning("tool_failed", tool=tool, exc_info=True)
         return tool_results.make_text_result(
             CallStatus.ERROR, _describe_error(error), tool=tool, call_id=call_id

@@ -44,7 +44,7 @@ async def rebuild_request_body(
             return None
         try:
             await loop.run(_ReplayLog(context), _ReplayJournal(), listener, stream=stream)
-        except Exception:
+        except Exception:  # the run is stopped from within once the request is captured
             if not heard:
                 raise
     if not heard:

@@ -209,7 +209,7 @@ class CompactionPlanner:
             return replace(plan, tokens_before=before)
         except StoreError:
             raise
-        except Exception as error:
+        except Exception as error:  # the progress so far is kept beside the failure
             if not progress:
                 raise
             return replace(_build_plan(smaller, before), failure=error)
@@ -310,7 +310,7 @@ class CompactionPlanner:
             )
         except StoreError:
             raise
-        except Exception:
+        except Exception:  # any failure of the summariser: its standby is asked instead
             if self._standby is None:
                 raise
             log.warning("summariser_failed", session=session.id, exc_info=True)

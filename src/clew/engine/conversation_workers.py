@@ -166,7 +166,7 @@ class ConversationWorkers:
             while actor.has_more:
                 actor.has_more = False
                 await self._run_next(conversation, actor)
-        except Exception as error:
+        except Exception as error:  # one conversation's failure must not stop the others
             if isinstance(error, NotFound) and await self._is_deleted(conversation):
                 # Deleted meanwhile: nothing is left to do.
                 log.info("conversation_gone", conversation=conversation)

@@ -178,6 +178,6 @@ async def _run_forever(loop: Callable[[], Awaitable[None]]) -> None:
             await loop()
         except StoreError as error:
             throttle.warn_store_failure(log, "store_failed", error, task=loop.__name__)
-        except Exception:
+        except Exception:  # a bug of ours: the task is run again
             log.exception("task_failed", task=loop.__name__)
         await asyncio.sleep(POLL_INTERVAL)

@@ -77,7 +77,7 @@ class TitleService:
             await self._store.write(titles.set_title, conversation, validate_title(title))
         except (UsageError, NotFound):
             raise
-        except Exception as error:  # noqa: BLE001  (whatever it is says nothing against the title)
+        except Exception as error:  # noqa: BLE001  (the title is kept, to be set later)
             log.warning("title_kept", conversation=conversation, error=repr(error))
             await self._store.write(titles.set_pending_title, conversation, title)
 
@@ -93,7 +93,7 @@ class TitleService:
                 await self._title_conversation(conversation)
             except NotFound:
                 pass  # deleted meanwhile
-            except Exception as error:  # noqa: BLE001  (as above: a later turn tries again)
+            except Exception as error:  # noqa: BLE001  (a later turn tries again)
                 log.warning("title_not_given", conversation=conversation, error=repr(error))
             finally:
                 self._queue.task_done()

@@ -405,7 +405,7 @@ class DeliveryWorker:
         except ClewError as error:
             log.warning("delivery_not_tried", delivery=delivery, error=str(error))
             left = SendOutcome.RETRY_LATER
-        except Exception:
+        except Exception:  # a channel may raise anything: only this delivery fails
             log.exception("delivery_broke", delivery=delivery)
             left = (
                 SendOutcome.RETRY_LATER

@@ -293,7 +293,7 @@ class Router:
         except StoreError as error:
             log.warning("command_failed", command=command.inbox_id, error=str(error))
             return "That failed: the store could not be used. Try again.", None
-        except Exception:
+        except Exception:  # a bug of ours: the person gets an answer, the channel goes on
             log.exception("command_failed", command=command.inbox_id)
             return "That failed with an internal error, which the log describes.", None
         return reply.text, reply.accepted
@@ -412,5 +412,5 @@ async def _run_logged(work: Coroutine[object, object, None]) -> None:
         await work
     except ClewError as error:
         log.warning("task_failed", error=str(error))
-    except Exception:
+    except Exception:  # a failed background task must not end the channel
         log.exception("task_failed")

@@ -137,7 +137,7 @@ class ChannelSupervisor:
                     await self._serve_connection(channel, account)
         except ClewError as error:
             return error
-        except Exception as error:
+        except Exception as error:  # the place per channel: it is restarted, others go on
             log.exception("channel_broke", channel=self._spec.name)
             return error
         return None
@@ -406,6 +406,6 @@ async def _restart_forever(work: Callable[[], Coroutine[object, object, None]]) 
             await work()
         except StoreError as error:
             throttle.warn_store_failure(log, "store_failed", error, task="deliveries")
-        except Exception:
+        except Exception:  # a bug of ours: deliveries are taken up again
             log.exception("task_failed", task="deliveries")
         await asyncio.sleep(FIRST_PAUSE)

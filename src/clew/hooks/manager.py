@@ -168,7 +168,7 @@ class PluginManager:
             line.record_timeout()
             self._warnings.log_warning("hook_timed_out", impl)
             return _TIMED_OUT
-        except Exception as error:  # noqa: BLE001  (one of the places; logged with traceback)
+        except Exception as error:  # noqa: BLE001  (the place per hook call: a plugin may raise anything)
             self._warnings.log_warning("hook_failed", impl, exc_info=error)
             result = None
         line.record_answer()
@@ -281,7 +281,7 @@ def _run_call(call: Callable[[], object], answer: _Future) -> None:
     except StopIteration as error:
         # A future cannot pass StopIteration on: the waiting coroutine would hang.
         answer.set_exception(RuntimeError(f"StopIteration: {error}"))
-    except Exception as error:  # noqa: BLE001  (one of the places: a plugin may raise anything)
+    except Exception as error:  # noqa: BLE001  (raised to the waiting caller)
         answer.set_exception(error)
     except BaseException as error:  # noqa: BLE001  (SystemExit must not end the plugin's thread)
         answer.set_exception(RuntimeError(f"the plugin raised {type(error).__name__}"))
@@ -305,7 +305,7 @@ def _parse_answer(plugin: str, answer: object) -> ToolVerdict | None:
         return None
     try:
         return _parse_verdict(plugin, dict(cast("dict[str, Any]", answer)))
-    except Exception:  # noqa: BLE001  (one of the places: a plugin may answer anything)
+    except Exception:  # noqa: BLE001  (a plugin may answer anything)
         return None
 
 
@@ -329,7 +329,7 @@ def _parse_verdict(plugin: str, answer: dict[str, Any]) -> ToolVerdict | None:
 def _format_value(value: object) -> str:
     try:
         return (value if isinstance(value, str) else repr(value))[:_MAX_MESSAGE_CHARS]
-    except Exception:  # noqa: BLE001  (as above)
+    except Exception:  # noqa: BLE001  (a plugin may answer anything)
         return f"({type(value).__name__})"
 
 

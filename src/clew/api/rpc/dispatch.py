@@ -109,7 +109,7 @@ async def dispatch_request(
         done = await _run_handler(request, call)
     except ClewError as error:
         return _error_response(request, RpcError.from_exception(error))
-    except Exception:
+    except Exception:  # a bug of ours: the caller gets an error, the connection stays
         log.exception("request_failed", method=request.method)
         return _error_response(request, RpcError.from_code(ErrorCode.INTERNAL))
     if request.id is None:

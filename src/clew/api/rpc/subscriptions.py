@@ -93,7 +93,7 @@ class _Subscription:
             except StoreError as error:
                 log.warning("events_broken_off", conversation=self._conversation, error=str(error))
                 await self._send_notification("ended", {"reason": str(error)})
-            except Exception:
+            except Exception:  # a bug of ours: the subscriber learns that its events ended
                 log.exception("events_failed", conversation=self._conversation)
                 await self._send_notification(
                     "ended", {"reason": "something went wrong inside Clew"}
