@@ -16,17 +16,19 @@ from clew.core.double_text import (
     MAX_WINDOW,
     QUIET_PERIOD,
     DoubleText,
-    RunCommand,
-    StartTurn,
-    WaitUntil,
-    next_work,
     resolve_rule,
-    select_steering,
     window_end,
 )
 from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import InboxItem, InboxKind
 from clew.core.route import RouteKey
+from clew.core.work_queue import (
+    RunCommand,
+    StartTurn,
+    WaitUntil,
+    next_work,
+    select_steering,
+)
 from clew.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
 from clew.agent.alternation import enforce_alternation
+from clew.agent.model_spec import ModelSpec
 from clew.agent.offline import OFFLINE_NAME as OFFLINE
 from clew.agent.offline import make_offline_model
 from clew.agent.preflight import check_key_sendable, check_network_environment
@@ -36,21 +36,6 @@ _NAME_ATTRIBUTE = "_clew_name"
 
 #: Imported as a whole, they are a fifth of all that the server imports.
 _TYPE_PACKAGES = ("openai.types", "openai.types.chat", "openai.types.responses")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelSpec:
-    """A model's name, address, key and timeout."""
-
-    #: A Pydantic AI model string such as ``openai-chat:llama3``, or ``offline``.
-    name: str
-    base_url: str | None = None
-    api_key: str | None = None
-    #: Seconds that the provider may be silent.
-    timeout: float = 120.0
-    #: The setting with its name, and the table with its address and key; for messages.
-    setting: str = "model.name"
-    table: str = "model"
 
 
 def build_model(spec: ModelSpec) -> Model:

@@ -10,7 +10,6 @@ versions work too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from openai import AsyncOpenAI
@@ -18,6 +17,8 @@ from openai.resources.chat import AsyncChat
 from openai.resources.chat.completions import AsyncCompletions
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
+
+from clew.agent.openai_transform import bypass_transform, unwrap_value
 
 if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     cached_property = property
 else:
     from functools import cached_property
-
-__all__ = ["OpenAIClient", "bypass_transform"]
 
 
 class OpenAIClient(AsyncOpenAI):
@@ -59,7 +58,7 @@ class OpenAIClient(AsyncOpenAI):
         # Runs once per attempt, on a copy of the options, after the transform.
         if isinstance(options.json_data, dict):
             body = cast("dict[str, object]", options.json_data)
-            options.json_data = {key: _unwrap_value(value) for key, value in body.items()}
+            options.json_data = {key: unwrap_value(value) for key, value in body.items()}
         return await super()._prepare_options(options)
 
 
@@ -96,29 +95,3 @@ def ensure_choice(answer: Any) -> Any:
 def _join_text_parts(parts: list[object]) -> str:
     mappings = [cast("dict[str, object]", part) for part in parts if isinstance(part, dict)]
     return "".join(text for part in mappings if isinstance(text := part.get("text"), str))
-
-
-@dataclass(frozen=True, slots=True)
-class _OpaqueValue:
-    """Wrapper that the transform leaves alone, because it does not know its type."""
-
-    value: object
-
-
-def bypass_transform(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the arguments with these lists wrapped, if they hold plain JSON."""
-    hidden = {
-        name: _OpaqueValue(arguments[name]) for name in names if _is_plain_list(arguments.get(name))
-    }
-    return {**arguments, **hidden}
-
-
-def _is_plain_list(value: object) -> bool:
-    """Return whether a value is a list of dictionaries; SDK models are allowed in their place."""
-    return isinstance(value, list) and all(
-        isinstance(item, dict) for item in cast("list[object]", value)
-    )
-
-
-def _unwrap_value(value: object) -> object:
-    return value.value if isinstance(value, _OpaqueValue) else value

@@ -6,7 +6,7 @@ from typing import Any
 
 from openai.resources.responses import AsyncResponses
 
-from clew.agent.openai_client import bypass_transform
+from clew.agent.openai_transform import bypass_transform
 
 __all__ = ["Responses"]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.providers import Provider
 
-    from clew.agent.models import ModelSpec
+    from clew.agent.model_spec import ModelSpec
 
 #: Parameters of the classes for address and key.
 _ADDRESS_PARAMETERS = ("base_url", "api_base", "azure_endpoint", "api_host")

@@ -386,7 +386,8 @@ class CompactionService:
     async def _release_lock(self, session: SessionId, holder: str) -> None:
         try:
             await self._lock.release_compression_lock(session, holder)
-        except Exception:  # the lock only saves work, and expires
+        except Exception:
+            # The lock only saves work, and expires.
             log.warning("compression_lock_unusable", session=session, exc_info=True)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, LiteralString, Protocol
+from typing import TYPE_CHECKING, Any, LiteralString, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.core.scope import Scope
-    from clew.store.contract import Row
+
+#: As ``clew.store.contract``, which imports this module, has it.
+Row = tuple[Any, ...]
 
 #: Above every ``entry.n``.
 MAX_ENTRY_NUMBER = 2**62

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
-from clew.core import double_text
+from clew.core import work_queue
 from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import AcceptResult, InboxKind, InboxOutcome, NewInput
@@ -137,6 +137,6 @@ def resolve(sim: Sim, thread: Thread, index: int) -> None:
             sim.refused(NotFound, conversations.resolve_conversation, route.key)
 
 
-def due(t: Tx, conversation: ConversationId) -> double_text.Work | None:
+def due(t: Tx, conversation: ConversationId) -> work_queue.Work | None:
     """What the line asks for, by the pure rule."""
-    return double_text.next_work(inbox.list_open_items(t, conversation), from_millis(t.now))
+    return work_queue.next_work(inbox.list_open_items(t, conversation), from_millis(t.now))

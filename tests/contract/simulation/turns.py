@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
-from clew.core.double_text import RunCommand, StartTurn, select_steering
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, OwnerId, TurnId
 from clew.core.journal import CallKey, CallStatus
 from clew.core.turn import StopRequest, TurnOutcome, TurnState
+from clew.core.work_queue import RunCommand, StartTurn, select_steering
 from clew.errors import InvalidTransition, LeaseHeld, LeaseLost, SessionEnded, TurnRolledBack
 from clew.store.transactions import (
     approvals,
@@ -32,8 +32,8 @@ from tests.contract.simulation.model import Doing, Run, Thread
 from tests.contract.simulation.sim import FORMAT, ROUTES, Sim, compose, itself
 
 if TYPE_CHECKING:
-    from clew.core.double_text import Work
     from clew.core.journal import JournaledCall
+    from clew.core.work_queue import Work
     from clew.store.contract import Tx
 
 _DURATION_MS = leases.LEASE_DURATION // timedelta(milliseconds=1)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
-from clew.core.double_text import select_steering
 from clew.core.inbox import CLOCK_SKEW, InboxKind
 from clew.core.turn import StartMode, TurnState, start_mode
+from clew.core.work_queue import select_steering
 from clew.store.transactions.inbox import list_open_items
 from clew.store.transactions.leases import may_take_over
 

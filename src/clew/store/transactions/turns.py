@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core import session as reasons
-from clew.core.double_text import RunCommand, StartTurn, next_work, select_steering
 from clew.core.entry import Entry, NewEntry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.model_changed import attach_model_change
 from clew.core.session import Head
 from clew.core.transitions import check_transition
 from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
+from clew.core.work_queue import RunCommand, StartTurn, next_work, select_steering
 from clew.errors import LeaseLost, StoreError, TurnRolledBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open_approvals

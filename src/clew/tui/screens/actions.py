@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from textual.screen import Screen
 
 from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.screens.compaction import CompactionScreen
@@ -34,24 +36,43 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from textual.app import App
-    from textual.screen import Screen
 
     from clew.tui.controller import ConversationController
-    from clew.tui.screens.chat import ChatScreen
     from clew.tui.screens.picker import PickerResult
     from clew.tui.state.view import Block
     from clew.tui.widgets.transcript import TranscriptAction
     from clew.wire.models import ApprovalShape
 
+T = TypeVar("T")
+
 #: Commands that do not wait for texts sent before them.
 _IMMEDIATE_COMMANDS: Final = frozenset({"approve", "deny", "queue", "status", "stop", "usage"})
+
+
+class ChatView(Screen[None]):
+    """Conversation screen, as its actions see it."""
+
+    #: Keys that were typed here, and not in a dialog.
+    keys_typed = 0
+
+    def show_reply(self, text: str) -> None:
+        """Show a command's reply until the next action."""
+
+    def focus_prompt(self) -> None:
+        """Focus the prompt."""
+
+    def prefill_prompt(self, text: str) -> None:
+        """Put a text into the prompt, unless the user has written something."""
+
+    def point_to_block(self, block: Block) -> None:
+        """Scroll to a block of the view and select it."""
 
 
 class ChatActions:
     """Runner of user actions, one of each kind at a time; shows their errors."""
 
     def __init__(
-        self, chat: ChatScreen, desk: ConversationController, clock: Callable[[], float]
+        self, chat: ChatView, desk: ConversationController, clock: Callable[[], float]
     ) -> None:
         self._chat, self._controller, self._clock = chat, desk, clock
         #: Running actions: their keys are ignored until they finish.
@@ -108,7 +129,7 @@ class ChatActions:
             await self._push_screen(ConfirmationScreen(self._clock, question=question, does=does))
         )
 
-    async def _push_screen(self, screen: Screen[Any]) -> Any:
+    async def _push_screen(self, screen: Screen[T]) -> T | None:
         """Open a screen and return its result; ``None`` if another one is open."""
         self._opening = False
         if self._app.screen is not self._chat:
@@ -203,8 +224,9 @@ class ChatActions:
             self._chat.show_reply("No tool call is waiting for approval.")
             return
         answer = await self._push_screen(ApprovalScreen(self._clock, waiting))
-        for approval in answer.approvals if answer else ():
-            await self._controller.answer_approval(approval, approve=answer.approve)
+        if answer is not None:
+            for approval in answer.approvals:
+                await self._controller.answer_approval(approval, approve=answer.approve)
 
     # Screens
 
@@ -215,12 +237,12 @@ class ChatActions:
         picked = await self._push_screen(ConversationPicker(self._controller))
         if picked is None:
             return
-        if picked.deed == "new":
+        if picked.action == "new":
             opened = await self._controller.call(methods.NEW, NewParams(name=self._controller.name))
             await self._controller.switch_to(opened)
-        elif picked.deed == "delete":
+        elif picked.action == "delete":
             await self._delete_conversation(picked)
-        elif picked.deed == "undelete":
+        elif picked.action == "undelete":
             await self._undelete_conversation()
         elif picked.key:
             await self._controller.switch_to_named(picked.key)
@@ -298,7 +320,7 @@ class ChatActions:
         if picked is None or state is None:
             return
         item = next(one for one in state.queue if one.inbox_id == picked.key)
-        if picked.deed == "delete":
+        if picked.action == "delete":
             done = await self._controller.call(methods.CANCEL, CancelParams(inbox_id=picked.key))
             if not done.cancelled:
                 self._chat.show_reply("it was taken up already")

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import Screen
 from textual.widgets import Static
 
-from clew.tui.screens.actions import ChatActions
+from clew.tui.screens.actions import ChatActions, ChatView
 from clew.tui.screens.help import build_overview
 from clew.tui.state.view import LinkState
 from clew.tui.widgets.activity import ActivityBar
@@ -49,7 +48,7 @@ LOW_HEIGHT = 16
 _KEY_HINT_WIDTH = 32
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(ChatView):
     """Screen that shows the controller's view and forwards user actions to it."""
 
     AUTO_FOCUS = "#prompt"
@@ -95,8 +94,6 @@ class ChatScreen(Screen[None]):
         self._frame_interval = MIN_FRAME_INTERVAL
         #: Input that arrived before the screen was mounted; ``None`` afterwards.
         self._early_events: list[events.Event] | None = []
-        #: Keys that were typed here, and not in a dialog.
-        self.keys_typed = 0
 
     def compose(self) -> ComposeResult:
         yield TitleBar()
