@@ -120,7 +120,7 @@ class World:
 
         async def done() -> bool:
             # In this order: what leaves the line becomes a turn.
-            waiting = await self.engine.list_queue(conversation)
+            waiting = await self.store.inner.read(inbox.list_open_items, conversation)
             return not waiting and await self.engine.get_unfinished_turn(conversation) is None
 
         await self.until(done)

@@ -22,7 +22,7 @@ from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.titles import TitleService
 from clew.hooks.manager import PluginManager
 from clew.store.opening import open_store
-from clew.store.transactions import conversations, sessions
+from clew.store.transactions import conversations, inbox, sessions
 from tests.contract import invariants
 from tests.contract.lifecycle.counting import CountedStore
 from tests.contract.lifecycle.doubles import NoteTaker, Provider, Summariser
@@ -122,7 +122,7 @@ class House:
         await self.engine.wait_until_idle()
 
     async def _busy(self, conversation: ConversationId) -> bool:
-        if await self.engine.list_queue(conversation):
+        if await self.store.read(inbox.list_open_items, conversation):
             return True
         return await self.engine.get_unfinished_turn(conversation) is not None
 

@@ -23,7 +23,7 @@ from clew.core.session import Head
 from clew.engine.engine import Engine
 from clew.gateway.gateway import Gateway
 from clew.store.opening import open_store
-from clew.store.transactions import conversations, leases, sessions
+from clew.store.transactions import conversations, inbox, leases, sessions
 from clew.testing import FakeProvider, echo
 from clew.testing.telegram import FakeTelegram
 from clew.tui.client import RpcClient
@@ -215,7 +215,7 @@ class Product:
 
         async def rests() -> bool:
             conversation = await self.engine.resolve_name(name)
-            if await self.engine.list_queue(conversation):
+            if await self.store.read(inbox.list_open_items, conversation):
                 return False
             return await self.engine.get_unfinished_turn(conversation) is None
 
