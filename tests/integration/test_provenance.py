@@ -128,11 +128,11 @@ def say_others(fake: Any, name: str, more: dict[str, Any]) -> None:
         case "telegram":
             own = more.get("text")
             more = {key: value for key, value in more.items() if key != "text"}
-            fake.say(own, **more)
+            fake.post_message(own, **more)
         case "webhook":
             fake.tell("message", {"user": "42", "quoted": [more]})
         case _:
-            fake.say("", **more)
+            fake.post_message("", **more)
 
 
 KEYS = {
@@ -154,7 +154,9 @@ async def test_a_command_that_others_wrote_reaches_the_model_as_data_and_does_no
 ) -> None:
     async with everywhere(f"sqlite:///{tmp_path}/clew.db", tmp_path) as (world, fakes):
         fake = fakes[name]
-        fake.post_message("pay", user="U42" if name == "slack" else 42 if name == "telegram" else "42")
+        fake.post_message(
+            "pay", user="U42" if name == "slack" else 42 if name == "telegram" else "42"
+        )
         await until(lambda: texts(fake, name))
         conversation = await world.engine.resolve_name(KEYS[name])
         await until(lambda: len(world.model.sent) == 1)
