@@ -130,7 +130,7 @@ def say_others(fake: Any, name: str, more: dict[str, Any]) -> None:
             more = {key: value for key, value in more.items() if key != "text"}
             fake.post_message(own, **more)
         case "webhook":
-            fake.tell("message", {"user": "42", "quoted": [more]})
+            fake.add_event("message", {"user": "42", "quoted": [more]})
         case _:
             fake.post_message("", **more)
 
