@@ -101,7 +101,7 @@ async def _die_at_new(given: Plan) -> None:
 
 def _reach(place: str) -> None:
     # The end is stored, and plugins are not told yet.
-    if place == "commands._carry_out after":
+    if place == "queued_commands._execute_command after":
         die()
 
 
