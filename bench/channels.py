@@ -7,11 +7,15 @@ import os
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from bench.figures import Figure
 from bench.places import scratch
 from bench.turns import provider, rss
 from clew.testing.telegram import FakeTelegram
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Chats of the two gateways, and messages in each chat.
 FEW, MANY = 100, 300
@@ -20,6 +24,9 @@ MESSAGES = int(os.environ.get("CLEW_BENCH_MESSAGES", "200"))
 _AT_ONCE = 20
 #: Seconds without an answer after which a gateway is taken to stand still.
 _PATIENCE = 60.0
+
+#: Lines of the gateway's log that tell why it stands still.
+_LAST_LINES = 20
 
 #: ``clew``, with a Telegram that asks for no pauses: at its own pace 60,000 answers take an hour.
 _PROGRAM = """
@@ -63,14 +70,25 @@ def _memory(chats: int) -> float:
         }
         flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         command = [sys.executable, "-c", _PROGRAM, "--home", str(folder / "home"), *flags, "serve"]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as process:
+        with (
+            (folder / "gateway.log").open("wb") as errors,
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process,
+        ):
             try:
                 _talk(telegram, chats)
                 return rss(process.pid)
+            except TimeoutError as error:
+                code = process.poll()
+                state = "the gateway runs" if code is None else f"the gateway ended with {code}"
+                raise RuntimeError(f"{error}; {state}:\n{_tail(folder)}") from error
             finally:
                 process.kill()
+
+
+def _tail(folder: Path) -> str:
+    """Return the end of the gateway's log."""
+    lines = (folder / "gateway.log").read_text(encoding="utf-8").splitlines()
+    return "\n".join(lines[-_LAST_LINES:])
 
 
 def _talk(telegram: FakeTelegram, chats: int) -> None:

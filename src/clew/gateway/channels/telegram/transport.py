@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 # The library's own switch: durations as timedelta, without a warning for each.
@@ -32,6 +33,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
+from clew.gateway.detached_calls import DetachedCalls
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -52,15 +54,19 @@ class TelegramApi(Bot):
     """The library's bot with raw payloads: one unreadable payload must not affect the others."""
 
     @classmethod
-    def create(cls, token: str, base_url: str) -> TelegramApi:
+    def create(cls, token: str, base_url: str, *, connections: int = 64) -> TelegramApi:
         """Create an API client for ``base_url``, to which the token is appended."""
         return cls(
             token,
             base_url=base_url,
             base_file_url=base_url.removesuffix("bot") + "file/bot",
-            request=_create_request(64),
+            request=_create_request(connections),
             get_updates_request=_create_request(1),
         )
+
+    @cached_property
+    def _calls(self) -> DetachedCalls:
+        return DetachedCalls()
 
     async def call_api(
         self, method: str, parameters: Mapping[str, Any], *, read: float = READ_TIMEOUT
@@ -71,12 +77,18 @@ class TelegramApi(Bot):
         :raises ChannelError: telling whether the call may have had an effect
         """
         with translate_errors():
-            return await self._post(method, dict(parameters), read_timeout=read)
+            return await self._calls.run(self._post(method, dict(parameters), read_timeout=read))
 
     async def download_file(self, path: str) -> bytes:
         """Return the content of a file that ``getFile`` has named."""
         with translate_errors():
-            return await self.request.retrieve(f"{self.base_file_url}/{path}", read_timeout=60)
+            call = self.request.retrieve(f"{self.base_file_url}/{path}", read_timeout=60)
+            return await self._calls.run(call)
+
+    async def shutdown(self) -> None:
+        """End the calls that still run, and close the connections."""
+        await self._calls.cancel_all()
+        await super().shutdown()
 
 
 def _create_request(connections: int) -> HTTPXRequest:
@@ -100,6 +112,8 @@ def translate_errors() -> Generator[None]:
         yield
     except TelegramError as error:
         raise to_channel_error(error) from None
+    except TimeoutError:
+        raise OutcomeUnknown("Telegram did not answer in time") from None
 
 
 def to_channel_error(error: TelegramError) -> ChannelError:

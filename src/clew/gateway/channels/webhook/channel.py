@@ -29,6 +29,7 @@ from clew.gateway.channels.webhook.signing import (
     sign_request,
     verify_request,
 )
+from clew.gateway.detached_calls import DetachedCalls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -123,6 +124,7 @@ class WebhookChannel(Channel):
         #: Yielded, and not confirmed as stored.
         self._unconfirmed: list[_PendingEvent] = []
         self._http: httpx2.AsyncClient | None = None
+        self._calls = DetachedCalls()
         config.webhooks.declare_webhook(config.name)
 
     async def __aenter__(self) -> Self:
@@ -140,6 +142,7 @@ class WebhookChannel(Channel):
         self._unconfirmed += _drain_queue(self._incoming)
         for handed in self._unconfirmed:
             handed.stored.cancel()
+        await self._calls.cancel_all()
         if self._http is not None:
             await self._http.aclose()
 
@@ -197,12 +200,14 @@ class WebhookChannel(Channel):
         )
         more = {"content-type": "application/json", "idempotency-key": key}
         try:
-            answer = await self._http.post(self._url, content=body, headers={**headers, **more})
+            answer = await self._calls.run(
+                self._http.post(self._url, content=body, headers={**headers, **more})
+            )
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(f"the webhook cannot be reached ({type(error).__name__})") from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
             raise NotDelivered("base_url is no address that can be posted to") from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, TimeoutError) as error:
             what = type(error).__name__
             raise OutcomeUnknown(f"the connection to the webhook failed ({what})") from None
         if error := _to_channel_error(answer.status_code, answer.headers):

@@ -1,0 +1,50 @@
+"""Calls to platforms that are cancelled at any moment cost no connection of the pool."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from clew.gateway.channels.telegram.transport import TelegramApi
+from clew.testing.telegram import FakeTelegram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    Call = Callable[[], Coroutine[Any, Any, object]]
+
+#: Rounds of the event loop: more than a call takes.
+ROUNDS = 40
+
+
+async def _cancel_everywhere(call: Call, arrived: Callable[[], int]) -> None:
+    """Cancel calls after each number of rounds from their beginning, and from their arrival."""
+    for rounds in range(ROUNDS):
+        for from_arrival in (False, True):
+            count = arrived()
+            task = asyncio.ensure_future(call())
+            # Every round counts: the moment in which a connection is lost is one of them.
+            while from_arrival and arrived() == count and not task.done():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def test_telegram_is_reached_after_calls_were_cancelled_at_any_moment() -> None:
+    with FakeTelegram() as telegram:
+        telegram.post_message("hello")
+        api = TelegramApi.create(telegram.token, telegram.base_url, connections=1)
+        await api.initialize()
+
+        async def show_typing() -> object:
+            return await api.call_api("sendChatAction", {"chat_id": 42, "action": "typing"})
+
+        try:
+            async with asyncio.timeout(30):
+                await _cancel_everywhere(show_typing, lambda: len(telegram.calls))
+                await show_typing()
+        finally:
+            await api.shutdown()
