@@ -63,6 +63,7 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets
 	[ -z "$$failed" ]
 
 PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py \
+  tests/unit/test_architecture.py \
   tests/unit/test_commands_reference.py tests/unit/test_contracts_page.py tests/unit/test_checks_reference.py
 
 format: $(DEV) ## rewrite the code in the project's format

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+    from pydantic_ai.models import Model
 
-    from clew.agent.models import Model
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
     from clew.core.journal import CallStatus, FullToolResult
