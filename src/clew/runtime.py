@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -19,6 +20,7 @@ from clew.agent.limits import CodeLimits
 from clew.agent.loop import AgentLoop
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.providers import is_known_provider
+from clew.agent.side_requests import request_side_answer
 from clew.clock import SystemClock
 from clew.config import ensure_home
 from clew.config.introspection import iter_secret_texts
@@ -27,16 +29,22 @@ from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.distribution import VERSION
+from clew.engine.after_turn import AfterTurnQueue
 from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.context_cache import ContextCache
 from clew.engine.engine import Engine
 from clew.engine.event_bus import EventBus
+from clew.engine.feature_runner import FeatureRunner
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
 from clew.errors import SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
+from clew.plugin.context import FeatureContext
+from clew.plugin.declarations import AfterTurn
+from clew.plugin.loading import get_features
+from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -47,6 +55,9 @@ if TYPE_CHECKING:
 
     from clew.agent.models import Model
     from clew.config import Settings
+    from clew.core.side_answer import SideAnswer
+    from clew.plugin.context import AskModel
+    from clew.plugin.registry import Features
     from clew.store.contract import Store
 
 #: Files in ``CLEW_HOME`` that are part of the instructions, in this order.
@@ -77,20 +88,28 @@ async def open_application(
     """
     ensure_home(settings)
     configure_default_logging()
+    features = get_features(settings)
+    features.raise_problems()
     async with AsyncExitStack() as stack:
         if store is None:
             store = await stack.enter_async_context(
-                await open_store(settings.store.url, home=settings.home)
+                await open_store(settings.store.url, home=settings.home, features=features.schemas)
             )
+        elif features.schemas:
+            await store.write(migrate_features, features.schemas)
         await stack.enter_async_context(close_models_on_exit())
+        services = build_services(settings, store, features)
         engine = await stack.enter_async_context(
             Engine(
-                build_services(settings, store),
+                services,
                 role=role,
                 version=VERSION,
                 own_only=own_only,
             )
         )
+        if not own_only:
+            context = make_feature_context(settings, store, services.ids)
+            await stack.enter_async_context(FeatureRunner(features, context, engine.owner_id))
         yield Application(settings=settings, store=store, engine=engine)
 
 
@@ -107,8 +126,11 @@ def configure_default_logging() -> None:
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
-def build_services(settings: Settings, store: Store) -> EngineServices:
+def build_services(
+    settings: Settings, store: Store, features: Features | None = None
+) -> EngineServices:
     """Return the services for turns, as configured."""
+    features = features or get_features(settings)
     register_secrets(iter_secret_texts(settings))
     instructions = read_instructions(settings)
     models = make_models(settings)
@@ -116,6 +138,8 @@ def build_services(settings: Settings, store: Store) -> EngineServices:
     agent = make_agent(settings, instructions)
     ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     summariser = make_summary_model(settings)
+    titles = TitleService(store, ids, session_ids=new_session_id)
+    context = make_feature_context(settings, store, ids)
     return EngineServices(
         store=store,
         event_bus=EventBus(),
@@ -146,19 +170,62 @@ def build_services(settings: Settings, store: Store) -> EngineServices:
             ),
         ),
         context_cache=ContextCache(store, pictures=settings.model.pictures),
-        titles=TitleService(
-            store, ids, session_ids=new_session_id, model=make_title_model(settings)
-        ),
+        titles=titles,
+        after_turn=make_after_turn_queue(titles, features, context),
         model_overrides=ModelOverrides(
             store,
             offered=(settings.model.name, *settings.model.fallback),
             make=lambda name: make_chosen_models(settings, name),
         ),
-        hooks=HookDispatcher(store, load_enabled_plugins(settings)),
+        hooks=HookDispatcher(store, load_enabled_plugins(settings, features)),
         reset_policy=make_reset_policy(settings),
         undelete_for=settings.session.undelete,
         lease_duration=settings.lease.duration,
         turns_at_once=settings.agent.turns_at_once,
+        features=features,
+    )
+
+
+def make_feature_context(settings: Settings, store: Store, ids: IdGenerator) -> FeatureContext:
+    """Return the services that features are given."""
+    return FeatureContext(
+        settings=settings, store=store, ids=ids, ask_model=make_side_models(settings)
+    )
+
+
+def make_side_models(settings: Settings) -> AskModel:
+    """
+    Return the function that asks models beside conversations.
+
+    :raises SettingsError: if the model of titles cannot be used
+    """
+    models: dict[str, Model] = {}
+    if settings.session.title_model is not None:
+        title_model = make_title_model(settings)
+        assert title_model is not None
+        models[settings.session.title_model] = title_model
+
+    async def ask_model(
+        model: str, prompt: str, *, setting: str, max_tokens: int, seconds: float
+    ) -> SideAnswer:
+        if model not in models:
+            models[model] = build_model(make_model_spec(settings, model, setting=setting))
+        return await request_side_answer(
+            models[model], prompt, max_tokens=max_tokens, seconds=seconds
+        )
+
+    return ask_model
+
+
+def make_after_turn_queue(
+    titles: TitleService, features: Features, context: FeatureContext
+) -> AfterTurnQueue:
+    """Return the queue of answered conversations: stored titles first, then features."""
+    return AfterTurnQueue(
+        [
+            ("pending-title", titles.apply_pending_title),
+            *((work.name, partial(work.run, context)) for work in features.values(AfterTurn)),
+        ]
     )
 
 
@@ -200,12 +267,24 @@ def add_import_path(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def load_enabled_plugins(settings: Settings) -> PluginManager:
-    """Return the enabled plugins."""
+def load_enabled_plugins(settings: Settings, features: Features | None = None) -> PluginManager:
+    """
+    Return the enabled plugins, and the hooks of features.
+
+    :raises SettingsError: naming what cannot be loaded
+    """
+    features = features or get_features(settings)
+    features.raise_problems()
     plugins = PluginManager()
     load_plugins(
-        plugins, settings.home / "plugins", settings.plugins.enabled, settings.plugins.options
+        plugins,
+        settings.home / "plugins",
+        [name for name in settings.plugins.enabled if name not in settings.features.disabled],
+        settings.plugins.options,
+        loaded=features.plugins,
     )
+    for name, hooks in features.make_hook_plugins():
+        plugins.register_plugin(hooks, f"feature:{name}")
     return plugins
 
 

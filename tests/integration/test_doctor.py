@@ -15,10 +15,10 @@ from clew.agent.probe import probe_model
 from clew.cli import entry_point
 from clew.cli.doctor_checks import host
 from clew.cli.doctor_checks import store as store_checks
-from clew.cli.doctor_checks.findings import FindingLevel, format_size
 from clew.cli.setup_wizard.connection_check import ConnectionTarget, check_connection_sync
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
+from clew.core.doctor_finding import FindingLevel, format_size
 from clew.core.ids import ConversationId, OwnerId, new_session_id
 from clew.core.route import local_route
 from clew.store.opening import open_store
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from clew.cli.doctor_checks.findings import DoctorFinding
+    from clew.core.doctor_finding import DoctorFinding
     from clew.store.contract import Store, Tx
     from clew.testing import Reply
 

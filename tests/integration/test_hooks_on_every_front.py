@@ -61,7 +61,7 @@ def pre_tool_call(tool_name, **kwargs):
 SPECIFIED = {
     name: set(inspect.signature(hook).parameters)
     for name, hook in vars(specs).items()
-    if hasattr(hook, "clew_spec") and name != "configure"
+    if hasattr(hook, "clew_spec") and name not in ("configure", "register")
 }
 
 

@@ -11,8 +11,8 @@ import pytest
 import structlog
 
 from clew.cli.doctor_checks.channels import check_channels, check_deliveries
-from clew.cli.doctor_checks.findings import FindingLevel
 from clew.config import load_settings
+from clew.core.doctor_finding import FindingLevel
 from clew.core.health import ChannelState
 from clew.errors import NotSent
 from clew.gateway import supervisor

@@ -104,9 +104,9 @@ _CLOSED = (
     _mutation(
         "names-itself",
         "a conversation whose wished title cannot be given names itself",
-        f"{_ENGINE}/titles.py",
-        ("            await self._generate_title(conversation)\n"),
-        "            pass\n",
+        "src/clew/features/titles/__init__.py",
+        "    await generator.give_title(context, conversation)\n",
+        "    del generator\n",
         f"{_RPC}4_a_title_asked_for_over_rpc_before_anything_was_said_is_dropped_if_it_is_taken"
         "[sqlite]",
     ),
@@ -114,7 +114,7 @@ _CLOSED = (
         "titles-after-turns",
         "each answered turn has another try at a title",
         f"{_ENGINE}/turn_finisher.py",
-        ("            self._services.titles.schedule_title(self._turn.conversation_id)\n"),
+        ("            self._services.after_turn.schedule(self._turn.conversation_id)\n"),
         "            pass\n",
         f"{_RPC}5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed"
         "[sqlite-RuntimeError]",

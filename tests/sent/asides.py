@@ -13,9 +13,11 @@ from clew.agent.compactor import HarnessCompactor
 from clew.agent.models import close_models_on_exit
 from clew.agent.probe import probe_model
 from clew.agent.request_replay import capture_requests
-from clew.agent.title_generation import request_title
+from clew.agent.side_requests import request_side_answer
 from clew.core.compaction import CompactionState
 from clew.core.session_base import extend_base
+from clew.features.titles.generator import MAX_TOKENS, TITLE_TIMEOUT
+from clew.features.titles.text import write_prompt
 from clew.store.transactions import compactions, context, sessions, titles
 from clew.store.transactions.context import Context
 from clew.testing import Fail, FakeProvider, LengthStop, Text
@@ -91,7 +93,11 @@ async def _titles(model: Model, t: Tx, conversations: Iterable[ConversationId]) 
     async with capture_requests(model) as (listener, heard):
         assert listener is not None
         for said, answer in filter(None, exchanges):
-            await _unanswered(request_title(listener, said=said, answer=answer))
+            prompt = write_prompt(said=said, answer=answer)
+            asking = request_side_answer(
+                listener, prompt, max_tokens=MAX_TOKENS, seconds=TITLE_TIMEOUT
+            )
+            await _unanswered(asking)
     return [json.loads(body) for body in heard]
 
 

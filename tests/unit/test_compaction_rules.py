@@ -7,14 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
     ModelRequest,
-    ModelResponse,
-    TextPart,
     ToolReturnPart,
     UserPromptPart,
 )
 
 from clew.agent.compactor import estimate_size
-from clew.agent.title_generation import parse_title
 from clew.core.compaction import (
     COOLDOWN_SECONDS,
     LARGE_CONTEXT,
@@ -31,6 +28,8 @@ from clew.core.compaction import (
     record_success,
     rejection_reason,
 )
+from clew.core.side_answer import SideAnswer
+from clew.features.titles.text import parse_title
 
 CALLS = st.lists(st.sampled_from(["text", "calls", "user"]), max_size=12)
 
@@ -133,6 +132,6 @@ def test_compactions_that_come_close_together_are_too_often(
 
 
 def test_a_title_that_was_cut_off_is_none() -> None:
-    cut = ModelResponse(parts=[TextPart("How rivers")], finish_reason="length")
-    whole = ModelResponse(parts=[TextPart("How rivers grow")], finish_reason="stop")
+    cut = SideAnswer(text="How rivers", is_complete=False, model="m")
+    whole = SideAnswer(text="How rivers grow", is_complete=True, model="m")
     assert (parse_title(cut), parse_title(whole)) == (None, "How rivers grow")

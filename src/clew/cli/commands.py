@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from clew.cli.common import CliContext, format_examples
 from clew.cli.lazy import LazyCommand, LazyGroup
 from clew.distribution import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: In the order in which ``clew --help`` lists them.
 COMMANDS: Final = {
@@ -41,6 +44,23 @@ COMMANDS: Final = {
 }
 
 
+class RootGroup(LazyGroup):
+    """The commands of Clew, then those of features."""
+
+    def find_more_entries(self, ctx: click.Context) -> Mapping[str, LazyCommand]:
+        from clew.plugin.declarations import CliEntry  # noqa: PLC0415  (the commands of Clew need no features)
+
+        if ctx.obj is None:
+            program = CliContext(home=ctx.params.get("home"), flags=ctx.params.get("flags") or {})
+        else:
+            program = cast("CliContext", ctx.obj)
+        return {
+            entry.name: LazyCommand(entry.module, entry.attribute, entry.help)
+            for entry in program.load_features().values(CliEntry)
+            if entry.name not in self.entries
+        }
+
+
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked or ctx.resilient_parsing:
         return
@@ -58,7 +78,7 @@ def _parse_flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=RootGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=format_examples("clew chat Hello", "clew --set model.name=offline config show"),
@@ -67,6 +87,7 @@ def _parse_flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="PATH",
+    is_eager=True,
     help="The folder that holds settings and conversations, instead of CLEW_HOME.",
 )
 @click.option(
@@ -75,6 +96,7 @@ def _parse_flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]
     multiple=True,
     callback=_parse_flags,
     metavar="SECTION.KEY=VALUE",
+    is_eager=True,
     help="Set a setting for this run; may be repeated.",
 )
 @click.option(

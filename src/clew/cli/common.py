@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.config import Settings
+    from clew.plugin.registry import Features
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,16 +32,30 @@ class CliContext:
 
     def load_settings(self) -> Settings:
         """
-        Load all settings and print their warnings on stderr.
+        Load the features and all settings, and print their warnings on stderr.
 
         :raises SettingsError: if they cannot be used
         """
-        from clew.config import load_settings  # noqa: PLC0415  (help and version need no settings)
-
-        settings = load_settings(home=self.home, flags=self.flags, environ=os.environ)
+        settings = self.read_settings()
         for warning in settings.warnings:
             click.echo(f"clew: warning: {warning}", err=True)
         return settings
+
+    def load_features(self) -> Features:
+        """Load the features alone: the settings may be wrong."""
+        from clew.plugin.loading import load_named_features  # noqa: PLC0415  (as below)
+
+        return load_named_features(home=self.home, flags=self.flags, environ=os.environ)
+
+    def read_settings(self) -> Settings:
+        """
+        Load the features and all settings.
+
+        :raises SettingsError: if they cannot be used
+        """
+        from clew.plugin.loading import load_settings_with_features  # noqa: PLC0415  (help and version need no settings)
+
+        return load_settings_with_features(home=self.home, flags=self.flags, environ=os.environ)
 
     def format_command(self) -> str:
         """Return ``clew`` with these options, for a shell; a secret's value is left out."""

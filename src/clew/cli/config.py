@@ -17,7 +17,7 @@ from clew.cli.common import (
     print_json,
 )
 from clew.cli.settings_check import find_settings_problems
-from clew.config import find_home, load_settings
+from clew.config import find_home
 from clew.config.introspection import effective_values
 from clew.config.model_access import is_offline_only
 from clew.config.schema import build_json_schema
@@ -88,7 +88,7 @@ def _format_origin(row: EffectiveValue) -> str:
 def check(ctx: click.Context, program: CliContext, as_json: bool) -> None:
     """Check the settings, also that secrets and files are where they say. Exits 2 if not."""
     try:
-        settings = load_settings(home=program.home, flags=program.flags, environ=os.environ)
+        settings = program.read_settings()
     except SettingsError as error:
         found, warnings = list(error.problems), ()
     else:
@@ -128,6 +128,7 @@ def path(program: CliContext, as_json: bool) -> None:
 
 
 @config.command(epilog=format_examples("clew config schema > config.schema.json"))
-def schema() -> None:
+@pass_cli_context
+def schema(program: CliContext) -> None:
     """Print a JSON schema of config.toml (draft 2020-12), for editors that complete and check."""
-    print_json(build_json_schema())
+    print_json(build_json_schema(program.load_features().catalog))

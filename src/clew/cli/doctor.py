@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
-from clew.cli.doctor_checks.findings import FindingLevel
 from clew.cli.doctor_checks.runner import run_checks
 from clew.cli.output import get_outputs
 from clew.cli.progress import StatusLine
+from clew.core.doctor_finding import FindingLevel
 
 if TYPE_CHECKING:
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.cli.output import Output
+    from clew.core.doctor_finding import DoctorFinding
 
 _LABEL_WIDTH = 12
 

@@ -15,13 +15,19 @@ from clew.cli.progress import StatusLine
 from clew.config import ensure_home
 from clew.engine.fsck import FsckReport, StoreChecker
 from clew.errors import StoreUnusable
+from clew.plugin.loading import get_features
+from clew.store.feature_migrations import find_pending_feature_migrations
 from clew.store.migrate import find_pending_migrations
 from clew.store.opening import open_store, sqlite_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.cli.output import Output
     from clew.config import Settings
     from clew.engine.fsck import FsckFinding
+    from clew.store.contract import Tx
+    from clew.store.feature_schema import FeatureSchema
 
 _INDENT = 18
 
@@ -57,26 +63,36 @@ async def _run_checks(settings: Settings, notes: Output, *, mend: bool) -> FsckR
         if file is not None and not file.exists():
             return FsckReport(checked={"checks": 0}, findings=())
         # The store is examined as it is, without an upgrade.
+        features = get_features(settings).schemas
         async with await open_store(url, home=home, upgrade=False) as store:
-            if due := await store.read(find_pending_migrations):
+            if due := await store.read(_find_pending, features):
                 raise StoreUnusable(
                     f"the store's schema lacks {', '.join(due)}: start any other command first, "
                     "which brings it up to date"
                 )
-            check = StoreChecker(store, url=url, home=home, say=progress.show_activity)
+            check = StoreChecker(
+                store, url=url, home=home, say=progress.show_activity, features=features
+            )
             report = await (check.repair_problems() if mend else check.find_problems())
     progress.clear_line()
     return report
 
 
+def _find_pending(t: Tx, features: Sequence[FeatureSchema]) -> list[str]:
+    return find_pending_migrations(t) or find_pending_feature_migrations(t, features)
+
+
 def report_json(report: FsckReport) -> dict[str, object]:
     """Return the report as JSON data."""
-    return {
+    told: dict[str, object] = {
         "clean": report.is_clean,
         "checked": report.checked,
         "findings": [asdict(finding) for finding in report.findings],
         "unchecked": list(report.unchecked),
     }
+    if report.left_alone:
+        told["left_alone"] = dict(report.left_alone)
+    return told
 
 
 def _print_report(report: FsckReport, out: Output, notes: Output) -> None:
@@ -84,6 +100,8 @@ def _print_report(report: FsckReport, out: Output, notes: Output) -> None:
         _print_finding(finding, out)
     if report.unchecked:
         out.write(f"could not be checked: {', '.join(report.unchecked)}\n")
+    for table, feature in report.left_alone:
+        out.write(f"left alone: the table {table} of the feature {feature}, which is not loaded\n")
     out.raise_if_closed()
     notes.print_dim(_format_summary(report))
 

@@ -32,6 +32,7 @@ from clew.cli.model_check import check_models_usable
 from clew.cli.settings_check import find_settings_problems
 from clew.config import ensure_home
 from clew.errors import GatewayRunning, PortTaken, SettingsError
+from clew.plugin.loading import get_features
 from clew.store import health
 from clew.store.opening import open_store, sqlite_path
 from clew.store.sqlite import detect_filesystem
@@ -99,9 +100,11 @@ async def _serve_gateway(settings: Settings) -> None:
     if found := find_settings_problems(settings):
         raise SettingsError(*found)
     ensure_home(settings)
+    features = get_features(settings)
+    features.raise_problems()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(
-            await open_store(settings.store.url, home=settings.home)
+            await open_store(settings.store.url, home=settings.home, features=features.schemas)
         )
         if (file := sqlite_path(settings.store.url, home=settings.home)) is not None:
             mode = await store.read(health.read_journal_mode)

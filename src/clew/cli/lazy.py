@@ -31,12 +31,22 @@ class LazyGroup(click.Group):
     entries: Mapping[str, LazyCommand]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name, entry in self.entries.items() if find_spec(entry.module)]
+        return list(self._list_entries(ctx))
+
+    def _list_entries(self, ctx: click.Context) -> Mapping[str, LazyCommand]:
+        own = {name: one for name, one in self.entries.items() if find_spec(one.module)}
+        return {**own, **self.find_more_entries(ctx)}
+
+    def find_more_entries(self, ctx: click.Context) -> Mapping[str, LazyCommand]:
+        """Return commands that are not in the table."""
+        return {}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        entry = self.entries.get(cmd_name)
+        if entry is None or not find_spec(entry.module):
+            entry = self.find_more_entries(ctx).get(cmd_name)
+        if entry is None:
             return None
-        entry = self.entries[cmd_name]
         with fast_import():
             module = import_module(entry.module)
         return cast("click.Command", getattr(module, entry.attribute))
@@ -44,6 +54,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self.entries:
+            return super().resolve_command(ctx, args)
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.NoSuchCommand(args[0], possibilities=[*known, "--help"], ctx=ctx)
@@ -52,13 +64,14 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, self.entries[name].help) for name in self.list_commands(ctx)]
+                [(name, entry.help) for name, entry in self._list_entries(ctx).items()]
             )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        entries = self._list_entries(ctx).items()
+        found = [(name, entry) for name, entry in entries if name.startswith(incomplete)]
         return [
-            *(CompletionItem(name, help=self.entries[name].help) for name in names),
+            *(CompletionItem(name, help=entry.help) for name, entry in found),
             # Not ``click.Group``'s own, which imports every command for its help.
             *click.Command.shell_complete(self, ctx, incomplete),
         ]

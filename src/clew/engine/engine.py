@@ -96,6 +96,7 @@ class Engine(ConversationQueries):
         self.sessions = SessionService(means, self._process.id, self._process.wake)
         self.replays = ReplayService(means)
         self.titles = means.titles
+        self.features = means.features
         self.model_overrides = means.model_overrides
         self.channel_inbox = ChannelInbox(means, self._process.id, self._process.wake)
         self.deliveries = DeliveryQueue(means.store, means.ids, self._process.id)

@@ -23,14 +23,16 @@ from clew.store.checks import chain, context, pages
 from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation, repair_if_confirmed
 from clew.store.checks.parallel_walk import walk_in_subprocess
 from clew.store.checks.registry import CHECKS, count_rows
+from clew.store.feature_migrations import list_feature_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from clew.core.ids import ConversationId
     from clew.store.checks.chain import LogSegment
     from clew.store.contract import Store
+    from clew.store.feature_schema import FeatureSchema
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +74,8 @@ class FsckReport:
     findings: tuple[FsckFinding, ...]
     #: Checks that damaged pages made impossible.
     unchecked: tuple[str, ...] = ()
+    #: Tables of features that are not loaded, with the feature: their checks did not run.
+    left_alone: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_clean(self) -> bool:
@@ -92,7 +96,8 @@ class StoreChecker:
     """
     The checker of one store.
 
-    ``url`` and ``home`` are those with which other processes open it.
+    ``url`` and ``home`` are those with which other processes open it. ``features`` are the
+    schemas of the loaded features, with their checks.
     """
 
     def __init__(
@@ -103,15 +108,18 @@ class StoreChecker:
         home: Path,
         say: StatusCallback,
         processes: int | None = None,
+        features: Sequence[FeatureSchema] = (),
     ) -> None:
         self._store, self._url, self._home = store, url, home
         self._report_progress = say
+        self._features = {schema.feature for schema in features}
+        self._checks = (*CHECKS, *(check for schema in features for check in schema.checks))
         self._processes = os.cpu_count() or 1 if processes is None else processes
 
     async def find_problems(self) -> FsckReport:
         """Run every check; change nothing."""
         checked = await self._count_rows()
-        return _build_report(checked, await self._run_all_checks(), ())
+        return await self._build_report(checked, await self._run_all_checks(), ())
 
     async def repair_problems(self) -> FsckReport:
         """
@@ -130,14 +138,44 @@ class StoreChecker:
             mended |= {_make_key(*each): each for each in done}
             # A repair can reveal problems that its finding had hidden.
             seen = await self._rerun_checks(first)
-        return _build_report(checked, seen, mended.values())
+        return await self._build_report(checked, seen, mended.values())
+
+    async def _build_report(
+        self,
+        checked: dict[str, int],
+        seen: _PassResult,
+        mended: Iterable[tuple[Check, Violation]],
+    ) -> FsckReport:
+        order = {check.name: place for place, check in enumerate((pages.PAGES, *self._checks))}
+        left = [(pages.PAGES, found) for found in seen.damage] + seen.found
+        again = {_make_key(*each) for each in left}
+        gone = [each for each in mended if _make_key(*each) not in again]
+        told = [(each, True) for each in gone] + [(each, False) for each in left]
+        told.sort(key=lambda each: order[each[0][0].name])
+        return FsckReport(
+            checked=checked,
+            findings=tuple(
+                _build_finding(check, found, repaired=repaired) for (check, found), repaired in told
+            ),
+            unchecked=tuple(seen.unchecked),
+            left_alone=await self._list_left_alone(),
+        )
+
+    async def _list_left_alone(self) -> tuple[tuple[str, str], ...]:
+        try:
+            tables = await self._store.read(list_feature_tables)
+        except StoreDamaged:
+            return ()
+        return tuple(
+            (table.name, table.feature) for table in tables if table.feature not in self._features
+        )
 
     async def _count_rows(self) -> dict[str, int]:
         try:
             rows = await self._store.read(count_rows)
         except StoreDamaged:
             rows = {}
-        return {**rows, "checks": len(CHECKS) + 1}
+        return {**rows, "checks": len(self._checks) + 1}
 
     async def _run_all_checks(self) -> _PassResult:
         """Run every check: the pages, the statements and the hashes concurrently."""
@@ -145,7 +183,7 @@ class StoreChecker:
         damage, _, _ = await asyncio.gather(
             self._guard_damage(seen, pages.PAGES, self._store.read(pages.find_damaged_pages)),
             self._check_log(seen),
-            self._run_checks(seen, [check for check in CHECKS if check not in _LOG_CHECKS]),
+            self._run_checks(seen, [check for check in self._checks if check not in _LOG_CHECKS]),
         )
         seen.damage += damage or ()
         return seen
@@ -154,7 +192,7 @@ class StoreChecker:
         """Run the checks again, except slow ones that found nothing in the first pass."""
         seen = _PassResult()
         looked = {check.name for check, _ in first.found}
-        again = [c for c in CHECKS if c not in _LOG_CHECKS or c.name in looked]
+        again = [c for c in self._checks if c not in _LOG_CHECKS or c.name in looked]
         await self._run_checks(seen, again)
         return seen
 
@@ -243,24 +281,6 @@ class StoreChecker:
 
 def _make_key(check: Check, found: Violation) -> _FindingKey:
     return check.name, found.conversation, found.subject
-
-
-def _build_report(
-    checked: dict[str, int], seen: _PassResult, mended: Iterable[tuple[Check, Violation]]
-) -> FsckReport:
-    order = {check.name: place for place, check in enumerate((pages.PAGES, *CHECKS))}
-    left = [(pages.PAGES, found) for found in seen.damage] + seen.found
-    again = {_make_key(*each) for each in left}
-    gone = [each for each in mended if _make_key(*each) not in again]
-    told = [(each, True) for each in gone] + [(each, False) for each in left]
-    told.sort(key=lambda each: order[each[0][0].name])
-    return FsckReport(
-        checked=checked,
-        findings=tuple(
-            _build_finding(check, found, repaired=repaired) for (check, found), repaired in told
-        ),
-        unchecked=tuple(seen.unchecked),
-    )
 
 
 def _build_finding(check: Check, found: Violation, *, repaired: bool) -> FsckFinding:

@@ -77,7 +77,7 @@ class EngineProcess:
             self._poll_periodically,
             self._maintain_periodically,
             self._services.hooks.run,
-            self._services.titles.run,
+            self._services.after_turn.run,
         ):
             self._tasks.append(asyncio.create_task(_run_forever(loop), name=loop.__name__))
         return self
@@ -105,10 +105,10 @@ class EngineProcess:
         self._workers.wake(conversation)
 
     async def wait_until_idle(self) -> None:
-        """Wait until no conversation is worked on here, hooks were called and titles set."""
+        """Wait until no conversation is worked on here, and that hooks and work after turns ran."""
         await self._workers.wait_until_idle()
         await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)
-        await self._services.titles.wait_until_idle()
+        await self._services.after_turn.wait_until_idle()
 
     async def _run_command(self, lease: Lease, item: InboxItem) -> None:
         await run_queued_command(self._services, lease, item)

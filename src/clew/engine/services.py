@@ -9,6 +9,7 @@ from clew.core.conversation import UNDELETE_FOR
 from clew.core.ids import new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
+from clew.plugin.registry import Features
 from clew.store.transactions import leases
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from clew.agent.failover import ModelChain
     from clew.agent.loop import AgentLoop
     from clew.core.ids import IdGenerator, SessionIdFactory
+    from clew.engine.after_turn import AfterTurnQueue
     from clew.engine.compaction import CompactionService
     from clew.engine.context_cache import ContextCache
     from clew.engine.event_bus import EventBus
@@ -39,6 +41,7 @@ class EngineServices:
     context_cache: ContextCache
     hooks: HookDispatcher
     titles: TitleService
+    after_turn: AfterTurnQueue
     model_overrides: ModelOverrides
     reset_policy: ResetPolicy = field(default_factory=ResetPolicy)
     #: How long a deleted conversation can be brought back.
@@ -46,3 +49,4 @@ class EngineServices:
     session_ids: SessionIdFactory = new_session_id
     lease_duration: timedelta = leases.LEASE_DURATION
     turns_at_once: int = DEFAULT_LIMIT
+    features: Features = field(default_factory=Features)

@@ -220,5 +220,5 @@ class TurnFinisher:
     def _publish_outcome(self, done: Turn) -> None:
         self._hooks.emit_end(self._log.session, done)
         if done.outcome is TurnOutcome.ANSWERED:
-            self._services.titles.schedule_title(self._turn.conversation_id)
+            self._services.after_turn.schedule(self._turn.conversation_id)
         self._services.event_bus.publish(self._turn.conversation_id, TurnFinished(turn=done))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import importlib.util
 import inspect
 import json
 import queue
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -16,8 +14,6 @@ from concurrent.futures import Future
 from contextvars import Context, copy_context
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,15 +22,14 @@ import structlog
 
 from clew.errors import SettingsError
 from clew.hooks import specs
+from clew.hooks.discovery import find_plugin, load_plugin_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from importlib.metadata import EntryPoint
-    from types import ModuleType
+    from pathlib import Path
 
 log = structlog.get_logger(__name__)
 
-ENTRY_POINT_GROUP = "clew.plugins"
 #: Attribute of a plugin with the names of its settings; without it all are passed on.
 OPTIONS_ATTRIBUTE = "OPTIONS"
 #: Seconds that one hook call may take; halved after each timeout in a row.
@@ -349,17 +344,19 @@ def load_plugins(
     folder: Path,
     enabled: Sequence[str],
     options: Mapping[str, object] = MappingProxyType({}),
+    *,
+    loaded: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """
     Load the enabled plugins: entry points in ``clew.plugins``, and files in ``folder``.
 
-    Each receives its entry in ``options``.
+    Each receives its entry in ``options``. Those in ``loaded`` are not imported again.
 
     :raises SettingsError: naming a plugin that cannot be found or loaded
     """
     for name in enabled:
         try:
-            plugin = _load_plugin(folder, name)
+            plugin = loaded[name] if name in loaded else load_plugin_object(folder, name)
             plugins.register_plugin(plugin, name)
             _check_options(plugins, plugin, name, options.get(name, {}))
             plugins.configure_plugin(name, options.get(name, {}))
@@ -387,9 +384,9 @@ def _find_table_problems(
 ) -> tuple[str, ...]:
     try:
         if not is_enabled:
-            _find_plugin(folder, name)
+            find_plugin(folder, name)
             return ()
-        plugins, plugin = PluginManager(), _load_plugin(folder, name)
+        plugins, plugin = PluginManager(), load_plugin_object(folder, name)
         plugins.register_plugin(plugin, name)
         _check_options(plugins, plugin, name, table)
     except SettingsError as error:
@@ -425,45 +422,3 @@ def _format_unknown_key(name: str, key: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     meant = f"did you mean plugins.{name}.{close[0]}?" if close else f"it has {', '.join(known)}"
     return f"there is no setting plugins.{name}.{key}; {meant}"
-
-
-def _load_plugin(folder: Path, name: str) -> object:
-    """
-    Load a plugin by name.
-
-    :raises SettingsError: if there is no such plugin
-    """
-    found = _find_plugin(folder, name)
-    return _import_file(found, name) if isinstance(found, Path) else found.load()
-
-
-def _find_plugin(folder: Path, name: str) -> EntryPoint | Path:
-    """
-    Return the entry point or the file of a plugin.
-
-    :raises SettingsError: if there is no such plugin
-    """
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        if point.name == name:
-            return point
-    for path in (folder / f"{name}.py", folder / name / "__init__.py"):
-        if path.is_file():
-            return path
-    known = [point.name for point in entry_points(group=ENTRY_POINT_GROUP)]
-    known += [path.stem for path in folder.glob("*.py")]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    meant = f"; did you mean {close[0]}?" if close else ""
-    raise SettingsError(
-        f"plugins.enabled: there is no plugin {name!r}: neither an installed package offers it "
-        f"nor is there a file {name}.py in {folder}{meant}"
-    )
-
-
-def _import_file(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"clew_plugins.{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module

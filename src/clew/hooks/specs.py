@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 PROJECT = "clew"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
+#: The hooks that ``clew.plugin.Registry.add_hook`` takes.
+HOOKS = (
+    "on_session_start",
+    "on_session_end",
+    "on_session_finalize",
+    "on_session_reset",
+    "pre_tool_call",
+    "post_tool_call",
+    "post_llm_call",
+)
 
 
 @hookspec
@@ -36,6 +46,15 @@ def configure(options: Mapping[str, Any]) -> None:
 
     Values with the name of a secret are ``clew.config.secret.Secret``: call ``reveal()`` at
     each use. A plugin that raises is not loaded, and Clew does not start without it.
+    """
+
+
+@hookspec
+def register(registry: Any) -> None:
+    """
+    Declare what the plugin adds beside hooks; does no I/O.
+
+    ``registry`` is a ``clew.plugin.Registry``. Called once, before the settings are read.
     """
 
 

@@ -15,11 +15,13 @@ from importlib import resources
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreUnusable
+from clew.store.feature_migrations import migrate_features
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from clew.store.contract import Dialect, Tx
+    from clew.store.feature_schema import FeatureSchema
 
 _TABLES: dict[Dialect, LiteralString] = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
@@ -59,9 +61,13 @@ def load_migrations(dialect: Dialect) -> list[Migration]:
     ]
 
 
-def migrate_schema(t: Tx, *, only: Collection[int] | None = None) -> list[str]:
+def migrate_schema(
+    t: Tx, *, only: Collection[int] | None = None, features: Sequence[FeatureSchema] = ()
+) -> list[str]:
     """
     Apply the pending migrations, or ``only`` these numbers; return their names.
+
+    Those of ``features`` come after those of the core.
 
     :raises StoreUnusable: if a newer Clew or another program wrote the store; nothing was
         changed
@@ -79,7 +85,7 @@ def migrate_schema(t: Tx, *, only: Collection[int] | None = None) -> list[str]:
         due = [migration for migration in due if migration.number in only]
     for migration in due:
         _apply_migration(t, migration)
-    return [migration.name for migration in due]
+    return [migration.name for migration in due] + migrate_features(t, features)
 
 
 def find_pending_migrations(t: Tx) -> list[str]:

@@ -16,17 +16,27 @@ from clew.store.sqlite.staged_store import SqliteStagedStore
 from clew.store.sqlite.sync_store import open_shared
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.clock import Clock
     from clew.store.contract import Dialect, Store
+    from clew.store.feature_schema import FeatureSchema
     from clew.store.staged_store import StagedStore
     from clew.store.sync_store import SyncStore
 
 
 async def open_store(
-    url: str, *, home: Path, clock: Clock | None = None, upgrade: bool = True
+    url: str,
+    *,
+    home: Path,
+    clock: Clock | None = None,
+    upgrade: bool = True,
+    features: Sequence[FeatureSchema] = (),
 ) -> Store:
     """
     Open the store that a URL names; migrate its schema unless ``upgrade`` is false.
+
+    So are the tables of ``features``; tables of others are left alone.
 
     ``sqlite:///FILE`` (relative to ``home``; an absolute path has four slashes) or
     ``postgresql://…``. ``home`` also contains ``run/`` with the lock files of the owners.
@@ -38,7 +48,7 @@ async def open_store(
     store = await _open_driver(url, home=home, clock=clock)
     try:
         if upgrade:
-            await store.write(migrate_schema)
+            await store.write(migrate_schema, features=features)
     except BaseException:
         await store.aclose()
         raise

@@ -13,6 +13,7 @@ from pydantic_ai import Agent
 from clew import runtime
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.loop import AgentLoop
+from clew.agent.side_requests import request_side_answer
 from clew.clock import SystemClock
 from clew.config import load_settings
 from clew.core.ids import ConversationId, SessionId, new_session_id
@@ -21,6 +22,7 @@ from clew.engine.engine import Engine
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.titles import TitleService
 from clew.hooks.manager import PluginManager
+from clew.plugin import FeatureContext
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, inbox, sessions
 from tests.contract import invariants
@@ -35,14 +37,39 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from clew.clock import Clock
+    from clew.config import Settings
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult
     from clew.core.reset_policy import ResetPolicy
     from clew.core.route import Route
     from clew.core.session import Session
+    from clew.core.side_answer import SideAnswer
     from clew.engine.compression_lock import CompressionLock
     from clew.engine.services import EngineServices
     from clew.store.contract import Store
+
+
+def _make_feature_context(
+    settings: Settings, means: EngineServices, title_model: Model | None
+) -> FeatureContext:
+    """The services of features, with a model for titles if there is one."""
+
+    async def ask_model(
+        model: str, prompt: str, *, setting: str, max_tokens: int, seconds: float
+    ) -> SideAnswer:
+        assert title_model is not None
+        return await request_side_answer(
+            title_model, prompt, max_tokens=max_tokens, seconds=seconds
+        )
+
+    name = None if title_model is None else "test:titles"
+    session = replace(settings.session, title_model=name)
+    return FeatureContext(
+        settings=replace(settings, session=session),
+        store=means.store,
+        ids=means.ids,
+        ask_model=ask_model,
+    )
 
 
 class Proposals:
@@ -157,6 +184,7 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
         told = PluginManager()
         for number, plugin in enumerate([notes, *plugins]):
             told.register_plugin(plugin, f"plugin{number}")
+        titles = TitleService(means.store, means.ids, session_ids=ids)
         means = replace(
             means,
             loop=AgentLoop(Agent(tools=list(tools), retries=1), max_steps=20),
@@ -172,7 +200,10 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
                 session_ids=ids,
             ),
             hooks=HookDispatcher(means.store, told),
-            titles=TitleService(means.store, means.ids, session_ids=ids, model=title_model),
+            titles=titles,
+            after_turn=runtime.make_after_turn_queue(
+                titles, means.features, _make_feature_context(settings, means, title_model)
+            ),
             reset_policy=reset or means.reset_policy,
             session_ids=ids,
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.doctor_checks.findings import fail, ok, warn
 from clew.clock import SystemClock, to_millis
+from clew.core.doctor_finding import fail, ok, warn
 from clew.core.health import DeliveryLimits
 from clew.errors import ClewError
 from clew.gateway.gateway import make_channel_spec
@@ -15,8 +15,8 @@ from clew.store.transactions.backlog import backlogs_by_account, count_dead_lett
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.config import Settings
+    from clew.core.doctor_finding import DoctorFinding
     from clew.store.contract import Store
     from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 

@@ -11,15 +11,15 @@ from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Final
 
 from clew.api.discovery import discover_server
-from clew.cli.doctor_checks.findings import fail, format_size, ok, warn
 from clew.config.load import FOLDERS
+from clew.core.doctor_finding import fail, format_size, ok, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.config import ApiSettings
+    from clew.core.doctor_finding import DoctorFinding
 
 #: Free bytes on the disk: below these a write may fail at any moment, or soon.
 _FULL_BELOW: Final = 100 * 1024 * 1024

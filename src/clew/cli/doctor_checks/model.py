@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 from clew.agent.advice import ADVICE
 from clew.agent.models import build_model, close_models_on_exit
 from clew.agent.probe import probe_model
-from clew.cli.doctor_checks.findings import fail, ok, warn
 from clew.config.model_access import iter_named_models
 from clew.config.settings import OFFLINE
+from clew.core.doctor_finding import fail, ok, warn
 from clew.errors import SettingsError
 from clew.runtime import find_unknown_providers, make_model_spec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.config import Settings
+    from clew.core.doctor_finding import DoctorFinding
 
 #: The label of each setting that names a model.
 _LABELS: Final = {

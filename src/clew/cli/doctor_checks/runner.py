@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 
 from clew.cli.doctor_checks import host
 from clew.cli.doctor_checks.channels import check_channels
-from clew.cli.doctor_checks.findings import fail, ok, warn
+from clew.cli.doctor_checks.features import check_features
 from clew.cli.doctor_checks.store import check_store
 from clew.cli.logs import RedactionProcessor, suppress_logs
 from clew.cli.settings_check import find_settings_problems
-from clew.config import find_home, load_settings
+from clew.config import find_home
 from clew.config.model_access import is_offline_only
 from clew.config.settings import OFFLINE
+from clew.core.doctor_finding import fail, ok, warn
 from clew.errors import SettingsError
+from clew.plugin.loading import get_features
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from clew.cli.common import CliContext
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.config import Settings
+    from clew.core.doctor_finding import DoctorFinding
 
 
 async def run_checks(
@@ -38,7 +40,7 @@ async def run_checks(
     home = find_home(program.home, os.environ)
     yield host.check_home(home, mend=mend)
     try:
-        settings = load_settings(home=program.home, flags=program.flags, environ=os.environ)
+        settings = program.read_settings()
     except SettingsError as error:
         for problem in error.problems:
             yield fail("settings", problem)
@@ -46,6 +48,8 @@ async def run_checks(
     for finding in _check_settings(settings):
         yield finding
     for finding in _check_code(settings):
+        yield finding
+    async for finding in check_features(get_features(settings)):
         yield finding
     say("the disk and the port")
     yield host.check_disk(home)

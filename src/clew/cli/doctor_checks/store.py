@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from clew.cli.commands import VERSION
 from clew.cli.doctor_checks.channels import check_deliveries
-from clew.cli.doctor_checks.findings import fail, format_size, ok, warn
 from clew.cli.output import pluralize
 from clew.cli.record_printer import format_time
 from clew.clock import SystemClock
+from clew.core.doctor_finding import fail, format_size, ok, warn
 from clew.errors import ClewError, StoreDamaged, StoreError
 from clew.store import health, vacuum
 from clew.store.migrate import find_pending_migrations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.config import Settings
+    from clew.core.doctor_finding import DoctorFinding
     from clew.store.contract import Store
     from clew.store.transactions.owners import OwnerRecord
 

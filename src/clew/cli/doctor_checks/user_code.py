@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.cli.doctor_checks.findings import fail, ok
 from clew.cli.stdout_guard import reserve_stdout
+from clew.core.doctor_finding import fail, ok
 from clew.errors import SettingsError
 from clew.runtime import load_enabled_plugins, make_agent
 
 if TYPE_CHECKING:
-    from clew.cli.doctor_checks.findings import DoctorFinding
     from clew.config import Settings
+    from clew.core.doctor_finding import DoctorFinding
 
 
 def check_user_code(settings: Settings) -> DoctorFinding:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from clew.agent.provider_errors import FailureKind
 from clew.cli.doctor_checks import host
-from clew.cli.doctor_checks.findings import FindingLevel
 from clew.cli.setup_wizard.connection_check import ConnectionTarget, check_connection_sync
 from clew.cli.setup_wizard.model_selection import ModelSelector
 from clew.config import ensure_home, load_settings
 from clew.config.settings import OFFLINE, ApiSettings, Settings
 from clew.config.sources import read_config_file
 from clew.config.toml_edit import BACKUP_NAME, atomic_write, edit_toml, quote_toml
+from clew.core.doctor_finding import FindingLevel
 from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:

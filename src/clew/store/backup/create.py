@@ -14,6 +14,7 @@ from clew.store.backup.verification import verify_store_file
 from clew.store.copying import target
 from clew.store.copying.copy import CopyResult, CopySource, copy_rows
 from clew.store.copying.tables import count_table_rows
+from clew.store.feature_migrations import create_feature_tables, read_feature_statements
 from clew.store.migrate import migrate_schema, read_applied_migrations
 from clew.store.opening import open_sync_store, sqlite_path
 from clew.store.sqlite.file_lock import translate_os_errors
@@ -137,6 +138,8 @@ def _copy_by_rows(
     with open_exclusive(unfinished.path) as copy:
         copy.finalize_file(stamp=files.UNFINISHED)
         copy.write(migrate_schema, only=done)
+        tables = source.read(read_feature_statements, "sqlite")
+        copy.write(create_feature_tables, tables)
         copy.write(target.begin_fill, source.name)
         copied = source.read(_copy_rows, source, copy, tell)
         copy.write(target.finish_fill, copied.numbers)

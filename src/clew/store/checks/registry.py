@@ -10,6 +10,7 @@ from clew.store.checks import (
     context,
     deletions,
     deliveries,
+    features,
     inputs,
     log,
     misc,
@@ -19,6 +20,7 @@ from clew.store.checks import (
     turns,
 )
 from clew.store.checks.check import Check, Violation, violation_from_row
+from clew.store.feature_migrations import list_feature_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     *inputs.CHECKS,
     *deliveries.CHECKS,
     *deletions.CHECKS,
+    *features.CHECKS,
     *misc.CHECKS,
     *blobs.CHECKS,
     *search_index.CHECKS,
@@ -91,8 +94,11 @@ COUNTED_TABLES: tuple[LiteralString, ...] = (
 
 
 def count_rows(t: Tx) -> dict[str, int]:
-    """Return the number of rows of each checked table."""
+    """Return the number of rows of each checked table, those of features too."""
     counted: LiteralString = " UNION ALL ".join(
         [f"SELECT '{table}', count(*) FROM {table}" for table in COUNTED_TABLES]
     )
-    return {row[0]: row[1] for row in t.fetch_all(counted)}
+    rows = t.fetch_all(counted)
+    for table in list_feature_tables(t):
+        rows += t.fetch_all(f"SELECT '{table.name}', count(*) FROM {table.name}")
+    return {row[0]: row[1] for row in rows}

@@ -9,12 +9,14 @@ from clew.errors import StoreError, StoreNotEmpty, StoreUnusable, UsageError
 from clew.store.copying import target as filling
 from clew.store.copying.copy import CopySource, compare_tables, copy_rows
 from clew.store.copying.tables import lock_tables
+from clew.store.feature_migrations import create_feature_tables, read_feature_statements
 from clew.store.migrate import find_pending_migrations, migrate_schema, read_applied_migrations
 from clew.store.opening import open_staged_store, open_sync_store
 from clew.store.transactions.open_processes import raise_if_in_use
 from clew.store.transactions.runtime_state import clear_runtime_state
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from clew.store.contract import Tx
@@ -97,7 +99,7 @@ def transfer_rows(
 
     :raises StoreError: if both sides differ in the end; the target is then empty again
     """
-    resumed = _prepare_target(source.name, place)
+    resumed = _prepare_target(source, place)
     copied = copy_rows(source, place.store, tell=tell, in_parts=resumed)
     differ = compare_tables(source, place.store, tell=tell)
     if differ:
@@ -113,14 +115,15 @@ def transfer_rows(
     return copied, resumed
 
 
-def _prepare_target(source: str, place: StagedStore) -> bool:
+def _prepare_target(source: CopySource, place: StagedStore) -> bool:
     """Prepare the target; return whether it already has rows of this source."""
     begun = place.store.write(_read_unfinished_source)
-    if begun == source:
+    if begun == source.name:
         return True
     if begun is not None:
         place.clear()
-    place.store.write(_create_schema, source)
+    tables = read_feature_statements(source.t, place.store.dialect)
+    place.store.write(_create_schema, source.name, tables)
     return False
 
 
@@ -131,6 +134,7 @@ def _read_unfinished_source(t: Tx) -> str | None:
     return filling.read_source(t) or ""
 
 
-def _create_schema(t: Tx, source: str) -> None:
+def _create_schema(t: Tx, source: str, tables: Sequence[str]) -> None:
     migrate_schema(t)
+    create_feature_tables(t, tables)
     filling.begin_fill(t, source)

@@ -10,6 +10,7 @@ from clew.core.ids import TurnId
 from clew.core.route import RouteKey
 from clew.errors import ConstraintViolated
 from clew.store import search
+from clew.store.feature_migrations import delete_feature_rows
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.deliveries import close_previews
 from clew.store.transactions.entries import get_entry_hash
@@ -219,7 +220,8 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
             f"{conversation} was not deleted for good", constraint="delete_after_grace"
         )
     return (
-        any(t.execute(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
+        delete_feature_rows(t, conversation, rows)
+        or any(t.execute(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
         or _delete_entries(t, conversation, min(rows, _ENTRIES_PER_SLICE))
         or any(t.execute(sql, conversation, rows) for sql in _AFTER_ENTRIES)
     )

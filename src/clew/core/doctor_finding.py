@@ -1,4 +1,4 @@
-"""The findings of the checks."""
+"""The findings of `clew doctor`."""
 
 from __future__ import annotations
 

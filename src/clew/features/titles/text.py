@@ -1,28 +1,17 @@
-"""Titles that name conversations before a person does."""
+"""Texts of automatic titles: the prompt, and what is made of an answer."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelRequest
-from pydantic_ai.settings import ModelSettings
-
-from clew.agent.messages import extract_text
 from clew.core.text import truncate_text
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
-
-    from clew.agent.models import Model
+    from clew.core.side_answer import SideAnswer
 
 #: Characters of a title.
 MAX_TITLE_CHARS = 60
-#: Time limit of the model.
-TITLE_TIMEOUT = timedelta(seconds=30)
 #: Characters of each side of the exchange sent to the model.
 _MAX_EXCERPT_CHARS = 1_500
 #: Characters removed at both ends of a title.
@@ -41,25 +30,19 @@ without a full stop. Write only the name.
 """
 
 
-async def request_title(model: Model, *, said: str, answer: str) -> ModelResponse:
-    """Return the model's response with a title; errors of the model are raised."""
-    prompt = _TITLE_PROMPT.format(
+def write_prompt(*, said: str, answer: str) -> str:
+    """Return the prompt that asks for a title."""
+    return _TITLE_PROMPT.format(
         said=truncate_text(said, _MAX_EXCERPT_CHARS),
         answer=truncate_text(answer, _MAX_EXCERPT_CHARS),
     )
-    async with asyncio.timeout(TITLE_TIMEOUT.total_seconds()):
-        return await model_request(
-            model,
-            [ModelRequest.user_text_prompt(prompt)],
-            model_settings=ModelSettings(max_tokens=200),
-        )
 
 
-def parse_title(response: ModelResponse) -> str | None:
-    """Return the title in a response; ``None`` if it has no usable one."""
-    if response.finish_reason == "length":
+def parse_title(answer: SideAnswer) -> str | None:
+    """Return the title in an answer; ``None`` if it has no usable one."""
+    if not answer.is_complete:
         return None
-    lines = [line for line in extract_text(response).splitlines() if line.strip()]
+    lines = [line for line in answer.text.splitlines() if line.strip()]
     return None if len(lines) != 1 else clean_title(lines[0])
 
 

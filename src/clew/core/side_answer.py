@@ -1,0 +1,18 @@
+"""Answer of a model to a request beside the conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideAnswer:
+    """The answer to one prompt, with what it cost."""
+
+    text: str
+    #: False if the model ran out of tokens.
+    is_complete: bool
+    model: str
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0

@@ -1,0 +1,127 @@
+"""Services and periodic work of features: supervised tasks beside the turns."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+from clew.engine.log_throttle import LogThrottle
+from clew.errors import StoreError
+from clew.plugin.declarations import PeriodicWork, Service
+from clew.store.transactions import locks
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+
+    from clew.core.ids import OwnerId
+    from clew.plugin.context import FeatureContext
+    from clew.plugin.registry import Features
+
+log = structlog.get_logger(__name__)
+
+#: Seconds before a task that ended is run again; doubled with each end in a row.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
+#: Seconds after which a run counts as healthy.
+_HEALTHY_AFTER = 60.0
+#: How long the right to run in one place only lasts; renewed at half that time.
+LEADER_LOCK_DURATION = timedelta(seconds=30)
+
+
+class FeatureRunner:
+    """
+    Runs the services and the periodic work of features inside ``async with``.
+
+    One that fails is logged and run again; it touches nothing else.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        context: FeatureContext,
+        owner: OwnerId,
+        *,
+        longest_pause: float = LONGEST_PAUSE,
+    ) -> None:
+        self._features, self._context, self._owner = features, context, owner
+        self._longest_pause = longest_pause
+        self._throttle = LogThrottle()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        for service in self._features.values(Service):
+            self._start(service.name, lambda service=service: self._run_service(service))
+        for work in self._features.values(PeriodicWork):
+            self._start(work.name, lambda work=work: self._run_periodically(work))
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        self._tasks.append(asyncio.create_task(self._supervise(name, run), name=f"feature:{name}"))
+
+    async def _supervise(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run a task again whenever it ends."""
+        pause = min(FIRST_PAUSE, self._longest_pause)
+        while True:
+            started = time.monotonic()
+            try:
+                await run()
+            except (Exception, SystemExit) as error:
+                if self._throttle.is_due((name, type(error))):
+                    log.warning("feature_failed", task=name, exc_info=error)
+            if time.monotonic() - started > _HEALTHY_AFTER:
+                pause = min(FIRST_PAUSE, self._longest_pause)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._longest_pause)
+
+    async def _run_service(self, service: Service) -> None:
+        if service.where == "each":
+            await service.run(self._context)
+            return
+        place = f"@{socket.gethostname()}" if service.where == "host" else ""
+        await self._run_while_leading(f"service:{service.name}{place}", service)
+
+    async def _run_while_leading(self, lock: str, service: Service) -> None:
+        """Run a service while this process holds its lock; return if another one does."""
+        period = LEADER_LOCK_DURATION.total_seconds() / 2
+        if not await self._lead(lock, LEADER_LOCK_DURATION):
+            await asyncio.sleep(period)
+            return
+        running = asyncio.ensure_future(service.run(self._context))
+        try:
+            while not running.done() and await self._lead(lock, LEADER_LOCK_DURATION):
+                await asyncio.wait({running}, timeout=period)
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+            with suppress(StoreError):
+                await self._context.store.write(locks.release_lock, lock, self._owner)
+
+    async def _run_periodically(self, work: PeriodicWork) -> None:
+        while True:
+            if await self._lead(f"periodic:{work.name}", 2 * work.every):
+                await work.run(self._context)
+            await asyncio.sleep(work.every.total_seconds())
+
+    async def _lead(self, lock: str, duration: timedelta) -> bool:
+        holder = await self._context.store.write(
+            locks.acquire_process_lock, lock, self._owner, duration=duration
+        )
+        return holder is None

@@ -1,0 +1,58 @@
+"""
+Door for features: what a plugin imports to add to Clew.
+
+A plugin is a module or object with a function ``register``, marked ``hookimpl``, that
+declares on the ``Registry`` what it adds. It does no I/O: what it declares is called later.
+"""
+
+from __future__ import annotations
+
+from clew.config.builtin_types import (
+    DURATION,
+    FLAG,
+    PATH,
+    SECRET,
+    TEXT,
+    TEXTS,
+    URL,
+    choice_type,
+    integer_type,
+)
+from clew.config.fields import setting
+from clew.core.doctor_finding import DoctorFinding, fail, ok, warn
+from clew.core.side_answer import SideAnswer
+from clew.hooks.specs import hookimpl
+from clew.plugin.context import AskModel, FeatureContext
+from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric
+from clew.plugin.registry import Registry, SettingsSection
+from clew.store.checks.check import Check, Violation, sql_check
+
+__all__ = [
+    "DURATION",
+    "FLAG",
+    "PATH",
+    "SECRET",
+    "TEXT",
+    "TEXTS",
+    "URL",
+    "AskModel",
+    "Check",
+    "CliEntry",
+    "Command",
+    "CommandCall",
+    "DoctorFinding",
+    "FeatureContext",
+    "Metric",
+    "Registry",
+    "SettingsSection",
+    "SideAnswer",
+    "Violation",
+    "choice_type",
+    "fail",
+    "hookimpl",
+    "integer_type",
+    "ok",
+    "setting",
+    "sql_check",
+    "warn",
+]

@@ -1,0 +1,144 @@
+"""What a feature may declare: plain records, made into parts of the program by its fronts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from datetime import timedelta
+
+    from clew.core.doctor_finding import DoctorFinding
+    from clew.core.ids import ConversationId
+    from clew.plugin.context import FeatureContext
+
+#: Where a service runs: in each gateway, in one per machine, or in one of all.
+ServicePlace = Literal["each", "host", "leader"]
+
+
+class CommandCall(Protocol):
+    """The call of a chat command."""
+
+    @property
+    def conversation_id(self) -> ConversationId | None:
+        """Return the conversation in which it was written; ``None`` if none exists yet."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """A chat command, for every front."""
+
+    name: str
+    help: str
+    #: Returns the reply.
+    run: Callable[[CommandCall, str], Awaitable[str]]
+    aliases: tuple[str, ...] = ()
+    #: As shown in help: ``[title]``.
+    arguments: str = ""
+    #: Only for operators.
+    operator: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CliEntry:
+    """A command of ``clew``: a click command that is imported when it is used."""
+
+    name: str
+    module: str
+    attribute: str
+    #: One line for the list of commands.
+    help: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Service:
+    """A loop that runs beside the turns; restarted when it fails or ends."""
+
+    name: str
+    run: Callable[[FeatureContext], Awaitable[None]]
+    where: ServicePlace = "each"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PeriodicWork:
+    """Work that is due again and again, in one process of all."""
+
+    name: str
+    run: Callable[[FeatureContext], Awaitable[object]]
+    every: timedelta
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AfterTurn:
+    """Work after each answered turn, one conversation at a time; delays no other turn."""
+
+    name: str
+    run: Callable[[FeatureContext, ConversationId], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorCheck:
+    """A check of ``clew doctor``."""
+
+    name: str
+    run: Callable[[], Awaitable[Iterable[DoctorFinding]]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric:
+    """A metric, read whenever the metrics are asked for."""
+
+    #: With its unit, as Prometheus has it: ``mail_waiting``; shown as ``clew_mail_waiting``.
+    name: str
+    kind: Literal["gauge", "counter"]
+    doc: str
+    read: Callable[[], float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChannelKind:
+    """A kind of channel, opened for each ``[channels.NAME]`` of it."""
+
+    name: str
+    #: The factory, or ``MODULE:NAME`` of one that is imported when it is used.
+    factory: str | Callable[..., object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HookCallback:
+    """The callback of one hook."""
+
+    hook: str
+    callback: Callable[..., object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Instructions:
+    """A part of the instructions, rendered when a session opens."""
+
+    name: str
+    #: Returns the text; ``None`` for none.
+    render: Callable[[], str | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactorKind:
+    """A context engine that can take the place of the built-in one."""
+
+    name: str
+    make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """A tool of the model."""
+
+    name: str
+    #: Its docstring and annotations are what the model is told.
+    function: Callable[..., Any]
+    #: The effect of running it twice: ``pure``, ``idempotent``, ``once`` or ``ask``.
+    effect: str = "once"
+    #: Words for the person who approves a call.
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])

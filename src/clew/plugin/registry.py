@@ -1,0 +1,332 @@
+"""Registry: where features declare what they add; names are unique over all of them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from types import MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+
+from clew.config.lookup import PLUGINS, SettingsCatalog
+from clew.core.effect import Effect
+from clew.errors import SettingsError
+from clew.hooks import specs
+from clew.plugin.declarations import (
+    AfterTurn,
+    ChannelKind,
+    CliEntry,
+    Command,
+    CompactorKind,
+    DoctorCheck,
+    HookCallback,
+    Instructions,
+    Metric,
+    PeriodicWork,
+    Service,
+    ServicePlace,
+    Tool,
+)
+from clew.store.feature_schema import FeatureSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
+
+    from clew.config.settings import Settings
+    from clew.core.doctor_finding import DoctorFinding
+    from clew.core.ids import ConversationId
+    from clew.plugin.context import FeatureContext
+    from clew.store.checks.check import Check
+
+T = TypeVar("T")
+
+#: Owner of what the core itself has.
+CORE = "clew"
+_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+class Register(Protocol):
+    """The function with which a feature declares what it adds; does no I/O."""
+
+    def __call__(self, registry: Registry, /) -> object: ...
+
+
+class SettingsSection(Generic[T]):
+    """The settings of a feature, which can be read once they are loaded."""
+
+    def __init__(self, table: str, kind: type[T]) -> None:
+        self.table, self.kind = table, kind
+        self._value: T | None = None
+
+    def bind(self, settings: Settings) -> None:
+        """Take the values from the settings; defaults where they were loaded without it."""
+        found = settings.sections.get(self.table)
+        self._value = found if isinstance(found, self.kind) else self.kind()
+
+    def get(self) -> T:
+        """
+        Return the values.
+
+        :raises RuntimeError: before the start, that is in ``register``
+        """
+        if self._value is None:
+            raise RuntimeError(f"the settings [{self.table}] are not loaded yet")
+        return self._value
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Generic[T]):
+    """A declaration and the feature that made it."""
+
+    owner: str
+    value: T
+
+
+@dataclass(slots=True)
+class Features:
+    """Everything that the features of one process declare."""
+
+    #: Sentences that end the start.
+    problems: list[str] = field(default_factory=list[str])
+    #: The loaded plugins by name, those without ``register`` too.
+    plugins: dict[str, object] = field(default_factory=dict[str, object])
+    names: list[str] = field(default_factory=list[str])
+    sections: dict[str, SettingsSection[object]] = field(
+        default_factory=dict[str, SettingsSection[object]]
+    )
+    schemas: list[FeatureSchema] = field(default_factory=list[FeatureSchema])
+    _declared: list[Declared[object]] = field(default_factory=list[Declared[object]])
+    _owners: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+    def register(self, name: str, register: Register, *, is_plugin: bool = False) -> None:
+        """
+        Let a feature declare what it adds.
+
+        :raises SettingsError: naming the feature, if it raises or takes a name that is taken
+        """
+        registry = Registry(self, name, is_plugin=is_plugin)
+        try:
+            if not _NAME_PATTERN.fullmatch(name):
+                raise ValueError("its name may have a-z, 0-9, - and _ only")
+            register(registry)
+        except SettingsError:
+            raise
+        except Exception as error:
+            raise SettingsError(
+                f"the feature {name!r} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        self.names.append(name)
+
+    def get(self, kind: type[T]) -> list[Declared[T]]:
+        """Return the declarations of one kind, in the order in which they were made."""
+        return [
+            cast("Declared[T]", each) for each in self._declared if isinstance(each.value, kind)
+        ]
+
+    def values(self, kind: type[T]) -> list[T]:
+        """Return what was declared of one kind."""
+        return [each.value for each in self.get(kind)]
+
+    def add(self, owner: str, kind: str, name: str, value: object) -> None:
+        """
+        Add a declaration.
+
+        :raises SettingsError: if the name is taken
+        """
+        self.claim(owner, kind, name)
+        self._declared.append(Declared(owner, value))
+
+    def claim(self, owner: str, kind: str, *names: str) -> None:
+        """
+        Claim names of a kind for an owner.
+
+        :raises SettingsError: naming both owners, if one of the names is taken
+        """
+        for name in names:
+            other = self._owners.get((kind, name))
+            if other is not None and (other, owner) != (CORE, CORE):
+                raise SettingsError(
+                    f"{_describe_owner(other)} and {_describe_owner(owner)} both have the {kind} "
+                    f"{name!r}: put one of them into features.disabled"
+                )
+            self._owners[kind, name] = owner
+
+    @property
+    def catalog(self) -> SettingsCatalog:
+        """Return the sections of the core and of all features."""
+        return SettingsCatalog(
+            MappingProxyType({table: one.kind for table, one in self.sections.items()})
+        )
+
+    def bind_settings(self, settings: Settings) -> None:
+        """Give each feature its settings."""
+        for section in self.sections.values():
+            section.bind(settings)
+
+    def make_hook_plugins(self) -> Iterator[tuple[str, object]]:
+        """Yield a plugin for the hooks of each feature, with its name."""
+        by_owner: dict[str, dict[str, object]] = {}
+        for each in self.get(HookCallback):
+            marked = specs.hookimpl(_wrap_callback(each.value.callback))
+            by_owner.setdefault(each.owner, {})[each.value.hook] = marked
+        for owner, hooks in by_owner.items():
+            yield owner, SimpleNamespace(**hooks)
+
+    def raise_problems(self) -> None:
+        """
+        End the start if a feature cannot be loaded.
+
+        :raises SettingsError: naming every such feature
+        """
+        if self.problems:
+            raise SettingsError(*self.problems)
+
+
+def _describe_owner(owner: str) -> str:
+    return "Clew itself" if owner == CORE else f"the feature {owner!r}"
+
+
+def _wrap_callback(callback: Callable[..., object]) -> Callable[..., object]:
+    """Return a function of its own, which may be marked: a bound method may not."""
+
+    @functools.wraps(callback)
+    def call(*args: object, **kwargs: object) -> object:
+        return callback(*args, **kwargs)
+
+    return call
+
+
+class Registry:
+    """
+    The door: what one feature declares, in its function ``register``.
+
+    Names are unique over all features: a clash ends the start and names both owners.
+    """
+
+    def __init__(self, features: Features, name: str, *, is_plugin: bool) -> None:
+        self._features, self._is_plugin = features, is_plugin
+        #: The name of the feature.
+        self.name = name
+
+    def _add(self, kind: str, name: str, value: object) -> None:
+        self._features.add(self.name, kind, name, value)
+
+    def add_settings(self, section: type[T]) -> SettingsSection[T]:
+        """
+        Declare the settings of the feature: a frozen dataclass of ``setting`` fields.
+
+        The table is ``[NAME]`` for what comes with Clew, ``[plugins.NAME]`` for plugins.
+        """
+        table = f"{PLUGINS}.{self.name}" if self._is_plugin else self.name
+        self._features.claim(self.name, "settings", table)
+        made = SettingsSection(table, section)
+        self._features.sections[table] = cast("SettingsSection[object]", made)
+        return made
+
+    def add_migrations(
+        self,
+        source: str | Mapping[str, str],
+        *,
+        of_conversation: Mapping[str, str] = MappingProxyType({}),
+        checks: Sequence[Check] = (),
+    ) -> None:
+        """
+        Declare tables: a package with ``NNNN_name[.sqlite|.postgres].sql`` files, or their texts.
+
+        Every table is named ``NAME`` or ``NAME_…``. ``of_conversation`` names the column
+        with the conversation's id of each table whose rows go when it is deleted;
+        ``checks`` are run by ``clew fsck``.
+        """
+        self._features.claim(self.name, "tables", self.name)
+        self._features.schemas.append(
+            FeatureSchema(
+                feature=self.name,
+                source=source,
+                of_conversation=dict(of_conversation),
+                checks=tuple(checks),
+            )
+        )
+
+    def add_hook(self, hook: str, callback: Callable[..., object]) -> None:
+        """
+        Declare the callback of one of today's hooks.
+
+        :raises ValueError: if there is no such hook
+        """
+        if hook not in specs.HOOKS:
+            raise ValueError(f"there is no hook {hook!r}; there are {', '.join(specs.HOOKS)}")
+        self._add("hook", f"{self.name}.{hook}", HookCallback(hook=hook, callback=callback))
+
+    def add_command(self, command: Command) -> None:
+        """Declare a chat command for every front."""
+        self._features.claim(self.name, "command", *command.aliases)
+        self._add("command", command.name, command)
+
+    def add_cli(self, entry: CliEntry) -> None:
+        """Declare a command of ``clew``."""
+        self._add("CLI command", entry.name, entry)
+
+    def add_channel(self, name: str, factory: str | Callable[..., object]) -> None:
+        """Declare a kind of channel; as ``MODULE:NAME`` it is imported when it is used."""
+        self._add("channel", name, ChannelKind(name=name, factory=factory))
+
+    def add_service(
+        self,
+        name: str,
+        run: Callable[[FeatureContext], Awaitable[None]],
+        *,
+        where: ServicePlace = "each",
+    ) -> None:
+        """Declare a loop that runs while a gateway does, restarted whenever it ends."""
+        self._add("service", name, Service(name=name, run=run, where=where))
+
+    def add_periodic(
+        self, run: Callable[[FeatureContext], Awaitable[object]], *, every: timedelta, name: str
+    ) -> None:
+        """Declare work that one gateway of all does again and again."""
+        self._add("periodic work", name, PeriodicWork(name=name, run=run, every=every))
+
+    def add_after_turn(
+        self, name: str, run: Callable[[FeatureContext, ConversationId], Awaitable[None]]
+    ) -> None:
+        """Declare work for each answered turn, in the process that answered it."""
+        self._add("work after turns", name, AfterTurn(name=name, run=run))
+
+    def add_doctor_check(
+        self, name: str, run: Callable[[], Awaitable[Iterable[DoctorFinding]]]
+    ) -> None:
+        """Declare a check of ``clew doctor``."""
+        self._add("doctor check", name, DoctorCheck(name=name, run=run))
+
+    def add_metric(self, metric: Metric) -> None:
+        """Declare a metric."""
+        self._add("metric", metric.name, metric)
+
+    def add_tool(
+        self,
+        function: Callable[..., object],
+        *,
+        name: str | None = None,
+        effect: str = Effect.ONCE.value,
+        facts: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        """
+        Declare a tool of the model.
+
+        ``effect`` says what running it twice does (``pure``, ``idempotent``, ``once``,
+        ``ask``); ``facts`` are kept with the tool for whoever decides about its calls.
+
+        :raises ValueError: if there is no such effect
+        """
+        name = name or function.__name__
+        made = Tool(name=name, function=function, effect=Effect(effect).value, facts=dict(facts))
+        self._add("tool", name, made)
+
+    def add_instructions(self, name: str, render: Callable[[], str | None]) -> None:
+        """Declare a part of the instructions, rendered when a session opens."""
+        self._add("instructions", name, Instructions(name=name, render=render))
+
+    def add_compactor(self, name: str, make: Callable[[], object]) -> None:
+        """Declare a context engine, chosen with ``compaction.compactor``."""
+        self._add("compactor", name, CompactorKind(name=name, make=make))
