@@ -117,6 +117,14 @@ REPAIRABLE = (
     fault("tombstone", f"DELETE FROM tombstone {_OF}", story="marked"),
     fault("deleted-rows", _INPUT, story="deleted"),
     fault(
+        "feature-rows",
+        "CREATE TABLE nook (id TEXT PRIMARY KEY, conversation TEXT)",
+        "INSERT INTO feature_table (name, feature, key_columns, conversation_column) "
+        "VALUES ('nook', 'nook', 'id', 'conversation')",
+        "INSERT INTO nook (id, conversation) VALUES ('1', 'cnv_{n}')",
+        story="deleted",
+    ),
+    fault(
         "loose-ends",
         "INSERT INTO base_item (session_id, position, first_seq, last_seq)"
         " VALUES ('ses_{n}_gone', 0, 1, 1), ('ses_{n}_gone', 1, 2, 2)",

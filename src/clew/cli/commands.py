@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -44,16 +46,30 @@ COMMANDS: Final = {
 }
 
 
+def _may_have_plugins(program: CliContext) -> bool:
+    """Return false if no plugin is named anywhere; quick, and without the settings."""
+    name = "plugins"
+    if any(name in flag for flag in program.flags) or f"CLEW_{name.upper()}__ENABLED" in os.environ:
+        return True
+    home = program.home or os.environ.get("CLEW_HOME")
+    if home is None:
+        import platformdirs  # noqa: PLC0415  (not needed where the home is named)
+
+        home = platformdirs.user_data_path("clew", appauthor=False)
+    with suppress(OSError):
+        return name.encode() in Path(home).expanduser().joinpath("config.toml").read_bytes()
+    return False
+
+
 class RootGroup(LazyGroup):
     """The commands of Clew, then those of features."""
 
     def find_more_entries(self, ctx: click.Context) -> Mapping[str, LazyCommand]:
-        from clew.plugin.declarations import CliEntry  # noqa: PLC0415  (the commands of Clew need no features)
+        program = CliContext(home=ctx.params.get("home"), flags=ctx.params.get("flags") or {})
+        if not _may_have_plugins(program):
+            return {}
+        from clew.plugin.declarations import CliEntry  # noqa: PLC0415  (help of Clew itself needs no settings)
 
-        if ctx.obj is None:
-            program = CliContext(home=ctx.params.get("home"), flags=ctx.params.get("flags") or {})
-        else:
-            program = cast("CliContext", ctx.obj)
         return {
             entry.name: LazyCommand(entry.module, entry.attribute, entry.help)
             for entry in program.load_features().values(CliEntry)

@@ -44,15 +44,16 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.session import Session
     from clew.core.side_answer import SideAnswer
+    from clew.engine.after_turn import AfterTurnQueue
     from clew.engine.compression_lock import CompressionLock
     from clew.engine.services import EngineServices
     from clew.store.contract import Store
 
 
-def _make_feature_context(
-    settings: Settings, means: EngineServices, title_model: Model | None
-) -> FeatureContext:
-    """The services of features, with a model for titles if there is one."""
+def _make_after_turn_queue(
+    settings: Settings, means: EngineServices, requested: TitleService, title_model: Model | None
+) -> AfterTurnQueue:
+    """As in production, with a model for titles if there is one."""
 
     async def ask_model(
         model: str, prompt: str, *, setting: str, max_tokens: int, seconds: float
@@ -64,12 +65,13 @@ def _make_feature_context(
 
     name = None if title_model is None else "test:titles"
     session = replace(settings.session, title_model=name)
-    return FeatureContext(
+    context = FeatureContext(
         settings=replace(settings, session=session),
         store=means.store,
         ids=means.ids,
         ask_model=ask_model,
     )
+    return runtime.make_after_turn_queue(requested, means.features, context)
 
 
 class Proposals:
@@ -201,9 +203,7 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
             ),
             hooks=HookDispatcher(means.store, told),
             titles=titles,
-            after_turn=runtime.make_after_turn_queue(
-                titles, means.features, _make_feature_context(settings, means, title_model)
-            ),
+            after_turn=_make_after_turn_queue(settings, means, titles, title_model),
             reset_policy=reset or means.reset_policy,
             session_ids=ids,
         )
