@@ -22,6 +22,7 @@ from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.providers import is_known_provider
 from clew.agent.side_requests import request_side_answer
 from clew.clock import SystemClock
+from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.config import ensure_home
 from clew.config.introspection import iter_secret_texts
 from clew.config.model_access import iter_named_models, resolve_access
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pydantic_ai.agent import AbstractAgent
 
     from clew.agent.models import Model
+    from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.core.side_answer import SideAnswer
     from clew.plugin.context import AskModel
@@ -71,6 +73,7 @@ class Application:
     settings: Settings
     store: Store
     engine: Engine
+    commands: CommandRegistry = BUILTIN_REGISTRY
 
 
 @asynccontextmanager

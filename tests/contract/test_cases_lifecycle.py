@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from clew.commands.runner import CommandRunner
 from clew.core.entry import EntryKind
 from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
@@ -57,7 +58,9 @@ async def test_b101_after_a_pause_the_person_and_the_model_are_told(
         assert said([message]) == "what about the second option?"
         await house.say("and the third?", to=CHAT)
         assert len(await _notices(house, new)) == 1, "once"
-        back = await house.engine.run_command(f"/resume {old}", target=CHAT, viewer=scope_of(CHAT))
+        back = await CommandRunner(house.engine).run_command(
+            f"/resume {old}", target=CHAT, viewer=scope_of(CHAT)
+        )
         assert back.conversation == old
         await house.say("now?", to=CHAT)
         assert shape(house.provider.sent[-1])[0] == "the first option or the second option?"
@@ -69,7 +72,7 @@ async def test_b101_a_conversation_that_a_person_starts_afresh_needs_no_note(
 ) -> None:
     async with open_house(store_url, tmp_path, reset=IDLE) as house:
         await house.say("hello", to=CHAT)
-        await house.engine.run_command("/new", target=CHAT, viewer=scope_of(CHAT))
+        await CommandRunner(house.engine).run_command("/new", target=CHAT, viewer=scope_of(CHAT))
         new = (await house.say("hello again", to=CHAT)).conversation
         assert await _notices(house, new) == []
         assert [part.part_kind for part in house.provider.sent[-1][0].parts] == ["user-prompt"]
@@ -139,7 +142,7 @@ async def test_b106_after_a_stop_the_same_session_goes_on_with_what_was_said(
     async with open_house(store_url, tmp_path) as house:
         await house.say("hello", to=TALK)
         running = await house.hold(to=TALK)
-        await house.engine.run_command("/stop", target=TALK, viewer=scope_of(TALK))
+        await CommandRunner(house.engine).run_command("/stop", target=TALK, viewer=scope_of(TALK))
         stopped = await house.end(running)
         house.let_go()
         assert "stopped by the user" in await _notices(house, stopped.conversation)

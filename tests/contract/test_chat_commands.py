@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.agent.failover import ModelChain, RetryPolicy
+from clew.commands.builtin import BUILTIN_COMMANDS
+from clew.commands.runner import CommandRunner, is_command
 from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
 from clew.core.session import IDLE, REOPEN, RESTORE, REWIND
-from clew.engine.chat_commands.registry import COMMANDS, is_command
 from clew.engine.engine import Engine
 from clew.engine.model_overrides import ModelOverrides
 from clew.errors import NotFound, SettingsError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
-    from clew.engine.chat_commands.registry import ChatCommand, ChatCommandReply
+    from clew.commands.registry import ChatCommand, ChatCommandReply
 
 CHAT = Route(platform="telegram", kind="dm", chat="c1", user="u1")
 OTHER = Route(platform="telegram", kind="dm", chat="c2", user="u2")
@@ -44,7 +45,7 @@ async def house(store_url: str, tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def _do(house: House, text: str, *, at: Route = CHAT) -> ChatCommandReply:
-    return await house.engine.run_command(text, target=at, viewer=scope_of(at))
+    return await CommandRunner(house.engine).run_command(text, target=at, viewer=scope_of(at))
 
 
 async def test_an_unknown_command_gets_a_hint_and_never_silence(house: House) -> None:
@@ -64,12 +65,12 @@ def test_a_path_is_no_command() -> None:
 
 async def test_help_lists_every_command_and_describes_one(house: House) -> None:
     text = (await _do(house, "/help")).text
-    assert all(f"/{command.name}" in text for command in COMMANDS)
+    assert all(f"/{command.name}" in text for command in BUILTIN_COMMANDS)
     assert "also /reset" in (await _do(house, "/help new")).text
     assert "Did you mean" in (await _do(house, "/help nwe")).text
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", BUILTIN_COMMANDS, ids=lambda command: command.name)
 async def test_every_command_says_something_where_nothing_was_said_yet(
     command: ChatCommand, house: House
 ) -> None:
@@ -284,24 +285,32 @@ async def test_nobody_sees_or_moves_to_what_is_in_another_scope(house: House) ->
     assert "Secret plans" in (await _do(house, "/title Secret plans")).text
     stranger = scope_of(CHAT)
     for target in (OTHER, theirs):
-        reply = await house.engine.run_command("/status", target=target, viewer=stranger)
+        reply = await CommandRunner(house.engine).run_command(
+            "/status", target=target, viewer=stranger
+        )
         assert "there is no conversation" in reply.text.lower()
     for command in ("/new", "/resume 1", "/stop", "/title Mine now"):
-        reply = await house.engine.run_command(command, target=OTHER, viewer=stranger)
+        reply = await CommandRunner(house.engine).run_command(
+            command, target=OTHER, viewer=stranger
+        )
         assert "there is no conversation" in reply.text.lower()
     assert await house.engine.resolve_name(OTHER.key) == theirs
     # Whoever sits at the machine sees all.
     assert "Secret" in (await _do(house, "/sessions", at=LOCALLY)).text
-    reply = await house.engine.run_command("/status", target=theirs, viewer=LOCAL)
+    reply = await CommandRunner(house.engine).run_command("/status", target=theirs, viewer=LOCAL)
     assert "Secret plans" in reply.text
 
 
 async def test_an_id_has_no_route_to_move(house: House) -> None:
     conversation = (await house.say("hello", to=LOCALLY)).conversation
     for command in ("/new", f"/resume {conversation}"):
-        reply = await house.engine.run_command(command, target=conversation, viewer=LOCAL)
+        reply = await CommandRunner(house.engine).run_command(
+            command, target=conversation, viewer=LOCAL
+        )
         assert "needs a name or a chat" in reply.text
-    reply = await house.engine.run_command("/branch", target=conversation, viewer=LOCAL)
+    reply = await CommandRunner(house.engine).run_command(
+        "/branch", target=conversation, viewer=LOCAL
+    )
     assert str(reply.conversation) in reply.text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from clew.commands.runner import CommandRunner
 from clew.config import load_settings
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
@@ -51,7 +52,9 @@ class InProcess:
         await self.start()
 
     async def switch(self) -> None:
-        await self.product.engine.run_command("/model openai:another", target=TALK, viewer=LOCAL)
+        await CommandRunner(self.product.engine).run_command(
+            "/model openai:another", target=TALK, viewer=LOCAL
+        )
 
     async def end(self) -> None:
         await self._stack.aclose()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
+from clew.commands.runner import CommandRunner
 from clew.core.compaction import MAX_PER_TURN, MAX_STALLS
 from clew.core.ids import SessionId
 from clew.core.route import local_route
@@ -151,11 +152,11 @@ async def test_s3_2_while_the_lock_is_held_nothing_is_summarised_and_nothing_mov
         assert holder == "external_holder"
         # Neither does a turn of this conversation compact it, nor a person who asks for it.
         assert (await house.say("and now?", to=TALK)).session == OLD
-        asked = await house.engine.run_command("/compact", target=TALK, viewer=LOCAL)
+        asked = await CommandRunner(house.engine).run_command("/compact", target=TALK, viewer=LOCAL)
         assert "under way" in asked.text
         assert house.summariser.calls == 0
         await house.store.write(locks.release_compression_lock, session, "external_holder")
-        await house.engine.run_command("/compact", target=TALK, viewer=LOCAL)
+        await CommandRunner(house.engine).run_command("/compact", target=TALK, viewer=LOCAL)
         assert (await house.head(TALK.key)).id == NEW
         assert house.summariser.calls == 1
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew import runtime
+from clew.commands.runner import CommandRunner
 from clew.config import load_settings
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
@@ -134,7 +135,9 @@ async def resumed_by_command(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     home = await engine.resolve_name(here.key)
     moved: set[bool] = set()
     for name in (talk.id, talk.session, talk.title):
-        reply = await engine.run_command(f"/resume {name}", target=here, viewer=viewer)
+        reply = await CommandRunner(engine).run_command(
+            f"/resume {name}", target=here, viewer=viewer
+        )
         moved.add(await engine.resolve_name(here.key) == talk.id)
         assert (talk.title in reply.text.replace(name, "")) <= moved.copy().pop()
         await engine.sessions.resume_conversation(here, home)
@@ -144,7 +147,7 @@ async def resumed_by_command(engine: Engine, viewer: Scope, talk: Talk) -> bool:
 
 async def listed_by_command(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     here = next(route for route in PLACES.values() if scope_of(route) == viewer)
-    reply = await engine.run_command("/sessions", target=here, viewer=viewer)
+    reply = await CommandRunner(engine).run_command("/sessions", target=here, viewer=viewer)
     assert (talk.id in reply.text) == (talk.title in reply.text)
     return talk.id in reply.text
 

@@ -9,6 +9,7 @@ import pytest
 from pydantic_ai import Agent
 
 from clew.agent.compactor import SUMMARY_HEADINGS
+from clew.commands.runner import CommandRunner
 from clew.core.scope import LOCAL
 from clew.engine.compaction import CompactionPolicy
 from clew.testing import Calls, CutStream, Fail, ScriptedCall, Text
@@ -104,7 +105,7 @@ async def test_b005_a_summary_that_says_nothing_is_refused_and_the_person_told(
             desk.play(Plays(summary=always(Text(summary))))
             told = await desk.say(talk, "and now?")
             assert (summary, told.text, len(told.notices)) == (summary, "an answer", 1)
-            by_hand = await desk.engine.run_command(
+            by_hand = await CommandRunner(desk.engine).run_command(
                 "/compress", target=desk.ids[talk], viewer=LOCAL
             )
             assert by_hand.text.startswith("Nothing was compacted: ")
@@ -186,7 +187,7 @@ async def test_b014_who_only_looks_at_a_long_conversation_compacts_nothing(
         await desk.engine.inspect_context(conversation)
         await desk.engine.sessions.preview_compaction(conversation)
         for text in ("/status", "/sessions", "/usage", f"/resume {conversation}"):
-            await desk.engine.run_command(
+            await CommandRunner(desk.engine).run_command(
                 text, target=desk.engine.parse_target("elsewhere"), viewer=view.conversation.scope
             )
         await desk.engine.wait_until_idle()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clew.commands.runner import CommandRunner
 from clew.core import scope as scopes
 from clew.core.double_text import DoubleText
 from clew.core.route import local_route
@@ -32,7 +33,9 @@ def plays(request: ProviderRequest) -> Reply:
 
 
 async def _command(desk: Desk, talk: str, text: str) -> str:
-    reply = await desk.engine.run_command(text, target=local_route(talk), viewer=scopes.LOCAL)
+    reply = await CommandRunner(desk.engine).run_command(
+        text, target=local_route(talk), viewer=scopes.LOCAL
+    )
     return reply.text
 
 

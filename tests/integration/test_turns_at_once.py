@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.commands.runner import CommandRunner
 from clew.core import scope
 from clew.core.inbox import InboxOutcome
 from clew.core.route import local_route
@@ -73,7 +74,7 @@ async def test_commands_wait_for_no_slot(world: World) -> None:
     first, goes_on = await _at_work(world)
     waiting = await world.say("b:", to="second")
     route = local_route("second")
-    told = await world.engine.run_command("/queue", target=route, viewer=scope.LOCAL)
+    told = await CommandRunner(world.engine).run_command("/queue", target=route, viewer=scope.LOCAL)
     assert "b:" in told.text
     closed = await world.engine.queue_close(waiting.conversation_id, reason="user_exit")
     assert await world.engine.cancel_input(waiting.inbox_id)

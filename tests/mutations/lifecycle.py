@@ -202,7 +202,7 @@ LIFECYCLE = (
     Mutation(
         name="route-scope",
         mechanism="a command sees only its writer's scope",
-        file=f"{_ENGINE}/chat_commands/registry.py",
+        file="src/clew/commands/runner.py",
         old=("        if not can_see(viewer, scope_of(target)):\n"),
         new="        if False:\n",
         test=f"{_CHAT}nobody_sees_or_moves_to_what_is_in_another_scope[sqlite]",

@@ -28,6 +28,7 @@ from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.webhooks import WebhookEndpoint
+from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.distribution import VERSION
 from clew.errors import ClewError
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.api.endpoints import AnyEndpoint
+    from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.engine.engine import Engine
 
@@ -45,6 +47,7 @@ def create_app(
     engine: Engine,
     settings: Settings,
     *,
+    commands: CommandRegistry = BUILTIN_REGISTRY,
     leaving: ShutdownSignals | None = None,
     pace: ApiTimeouts = DEFAULT_TIMEOUTS,
     name: str = "",
@@ -60,7 +63,9 @@ def create_app(
     app = Starlette(
         routes=[
             *build_routes(_build_endpoints(engine, settings, leaving, served, pace), pace),
-            WebSocketRoute("/api/ws", RpcWebSocketEndpoint(engine, settings, name).serve_socket),
+            WebSocketRoute(
+                "/api/ws", RpcWebSocketEndpoint(engine, settings, commands, name).serve_socket
+            ),
         ],
         middleware=[
             Middleware(MetricsMiddleware, served),

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.record_printer import add_list_hint
+from clew.commands.builtin import BUILTIN_REGISTRY
+from clew.commands.runner import CommandRunner
 from clew.core.events import ConversationEvent, InputCompleted
 from clew.core.ids import InboxId
 from clew.core.inbox import AcceptResult
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnState
-from clew.engine.chat_commands.registry import find_command
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from clew.commands.registry import ChatCommand, ChatCommandReply, CommandRegistry
     from clew.core.approval import Approval
     from clew.core.ids import ApprovalId, ClientId, ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
-    from clew.engine.chat_commands.registry import ChatCommand, ChatCommandReply
     from clew.engine.engine import Engine
 
 #: Events that the followers of an input receive.
@@ -42,13 +43,15 @@ class PendingInput:
 class ChatClient:
     """Client of the engine for one conversation."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(
+        self, engine: Engine, name: str, commands: CommandRegistry = BUILTIN_REGISTRY
+    ) -> None:
         """
         Resolve the target.
 
         :raises UsageError: if ``name`` can be neither an id nor a NAME
         """
-        self._engine, self._name = engine, name
+        self._engine, self._name, self._commands = engine, name, commands
         self._target = engine.parse_target(name)
         self._client: ClientId | None = None
 
@@ -94,7 +97,18 @@ class ChatClient:
         :raises UsageError: for an unknown id
         """
         await self.find_conversation()
-        return await self._engine.run_command(text, target=self._target, viewer=LOCAL)
+        runner = CommandRunner(self._engine, self._commands)
+        return await runner.run_command(text, target=self._target, viewer=LOCAL)
+
+    def parse_command_name(self, text: str) -> str | None:
+        """Return the name of the chat command in a text; ``None`` for an unknown one."""
+        command = self.find_command(text)
+        return None if command is None else command.name
+
+    def find_command(self, text: str) -> ChatCommand | None:
+        """Return the chat command in a text; ``None`` for an unknown one."""
+        name = text.strip().removeprefix("/").split(maxsplit=1)[0]
+        return self._commands.find_command(name.partition("@")[0])
 
     async def list_pending_inputs(
         self, conversation: ConversationId, *, before: InboxId | None = None
@@ -175,23 +189,6 @@ class InputEventStream:
 
     def close(self) -> None:
         self._task.cancel()
-
-
-def is_answered_during_turn(text: str) -> bool:
-    """Return whether a chat command is answered while a turn runs; others are queued."""
-    command = _lookup_command(text)
-    return command is None or command.control
-
-
-def parse_command_name(text: str) -> str | None:
-    """Return the name of the chat command in a text; ``None`` for an unknown one."""
-    command = _lookup_command(text)
-    return None if command is None else command.name
-
-
-def _lookup_command(text: str) -> ChatCommand | None:
-    name = text.strip().removeprefix("/").split(maxsplit=1)[0]
-    return find_command(name.partition("@")[0])
 
 
 def _items_before(line: Sequence[InboxItem], before: InboxId | None) -> Sequence[InboxItem]:

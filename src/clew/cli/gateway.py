@@ -126,10 +126,16 @@ async def _serve_gateway(settings: Settings) -> None:
         )
         # Imported objects stay alive: scanning them at each collection would delay answers.
         gc.freeze()
-        await stack.enter_async_context(parts.gateway(product.engine, settings))
+        await stack.enter_async_context(
+            parts.gateway(product.engine, settings, commands=product.commands)
+        )
         # Closed before the engine: waiting clients learn that the answer will be stored.
         stack.push_async_callback(_cancel_and_wait, server)
-        app.set_app(parts.create_app(product.engine, settings, leaving=leaving, name=name))
+        app.set_app(
+            parts.create_app(
+                product.engine, settings, commands=product.commands, leaving=leaving, name=name
+            )
+        )
         await server
 
 

@@ -21,22 +21,18 @@ from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 from anyio.from_thread import start_blocking_portal
 
 from clew.cli.approval_prompt import ApprovalPrompt, LineMeaning, format_prompts
-from clew.cli.chat_client import (
-    POLL_INTERVAL,
-    ChatClient,
-    is_answered_during_turn,
-    parse_command_name,
-)
+from clew.cli.chat_client import POLL_INTERVAL, ChatClient
 from clew.cli.event_printer import EventPrinter
 from clew.cli.line_editor import LineEditor
 from clew.cli.logs import logs_to_file
 from clew.cli.output import get_outputs, to_single_line
 from clew.cli.selectable_queue import SelectableQueue
 from clew.cli.typeahead import TypeaheadParser, read_pending
+from clew.commands.registry import ChatCommandReply
+from clew.commands.runner import is_command
 from clew.core.escapes import make_visible
 from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION
-from clew.engine.chat_commands.registry import ChatCommandReply, is_command
 from clew.errors import ClewError
 from clew.runtime import open_application
 
@@ -50,6 +46,7 @@ if TYPE_CHECKING:
     from clew.cli.chat_client import InputEvent, InputEventStream
     from clew.cli.output import Output
     from clew.cli.typeahead import TypedLine
+    from clew.commands.registry import ChatCommand
     from clew.config import Settings
     from clew.core.approval import Approval
     from clew.core.ids import ApprovalId
@@ -84,7 +81,9 @@ def chat_with_editor(
             )
         )
         mailbox = stack.enter_context(SelectableQueue[ChatEvent]())
-        desk = stack.enter_context(EnginePortal(portal, ChatClient(product.engine, name), mailbox))
+        desk = stack.enter_context(
+            EnginePortal(portal, ChatClient(product.engine, name, product.commands), mailbox)
+        )
         notes.print_dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
         notes.print_dim(
             f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves, /help tells more"
@@ -155,6 +154,10 @@ class EnginePortal:
         following = self._talk.follow_input(accepted)
         await self._talk.attach_to(accepted.conversation_id)
         return accepted, following
+
+    def find_command(self, text: str) -> ChatCommand | None:
+        """Return the chat command in a text; ``None`` for an unknown one."""
+        return self._talk.find_command(text)
 
     def start_command(self, text: str) -> str:
         """Start a chat command, and return the key of the event that brings its reply."""
@@ -323,11 +326,13 @@ class LineChat:
             self._submit_message(text, remark)
 
     def _start_command(self, text: str, remark: str) -> None:
-        if parse_command_name(text) in _APPROVAL_COMMANDS:
+        command = self._engine.find_command(text)
+        if command is not None and command.name in _APPROVAL_COMMANDS:
             self._reject_unseen_approval()
             return
         key = self._engine.start_command(text)
-        if self._pending and is_answered_during_turn(text):
+        # An unknown command is answered at once, too.
+        if self._pending and (command is None or command.control):
             self._immediate_commands.add(key)
         else:
             self._pending.append(PendingReply(key=key, accepted=None, remark=remark))

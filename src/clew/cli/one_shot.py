@@ -19,9 +19,9 @@ from clew.cli.event_printer import EventPrinter, is_success
 from clew.cli.logs import logs_to_file
 from clew.cli.output import Output, get_outputs, to_single_line
 from clew.cli.stdout_guard import reserve_stdout
+from clew.commands.runner import is_command
 from clew.config.settings import OFFLINE
 from clew.core.events import InputCompleted
-from clew.engine.chat_commands.registry import is_command
 from clew.runtime import open_application
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from clew.cli.chat_client import InputEventStream
     from clew.cli.unattended import ApprovalWatcher
+    from clew.commands.registry import ChatCommandReply
     from clew.config import Settings
     from clew.core.inbox import AcceptResult
-    from clew.engine.chat_commands.registry import ChatCommandReply
     from clew.runtime import Application
 
     WatcherFactory = Callable[[ChatClient, AcceptResult, Output], ApprovalWatcher]
@@ -79,7 +79,7 @@ async def _run_async(
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
         notes.print_dim(f"(the offline model answers: {settings.model.chosen_by})")
     async with open_application(settings, role="chat", own_only=True) as product:
-        talk = ChatClient(product.engine, name)
+        talk = ChatClient(product.engine, name, product.commands)
         if not is_command(text):
             accepted = await talk.submit_message(text)
         else:

@@ -146,5 +146,10 @@ async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
         product = await stack.enter_async_context(
             open_application(settings, role="rpc", own_only=True)
         )
-        office = RpcContext(engine=product.engine, settings=settings, may_configure=True)
+        office = RpcContext(
+            engine=product.engine,
+            settings=settings,
+            commands=product.commands,
+            may_configure=True,
+        )
         await serve_client(office, pipe.iter_frames(), send_frame, patience=_ANSWER_TIMEOUT)

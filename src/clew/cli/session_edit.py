@@ -124,7 +124,7 @@ async def _wait_executed(engine: Engine, filed: AcceptResult) -> str:
 
     :raises UsageError: if it could not be executed
     """
-    from clew.engine.chat_commands.context import get_execution_note  # noqa: PLC0415  (as above)
+    from clew.commands.registry import get_execution_note  # noqa: PLC0415  (as above)
 
     if await engine.get_unfinished_turn(filed.conversation_id) is not None:
         get_outputs()[1].print_dim(

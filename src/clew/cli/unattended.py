@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.approval_prompt import format_call
-from clew.cli.chat_client import POLL_INTERVAL, parse_command_name
+from clew.cli.chat_client import POLL_INTERVAL
 from clew.errors import ClewError, UsageError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def require_named_approval(talk: ChatClient, text: str) -> None:
 
     :raises UsageError: with the open approvals, if it names none or an unknown one
     """
-    if parse_command_name(text) not in _APPROVAL_COMMANDS:
+    if talk.parse_command_name(text) not in _APPROVAL_COMMANDS:
         return
     asked, named = await talk.list_open_approvals(), text.rsplit(maxsplit=1)[-1]
     if named in [one.id for one in asked]:
@@ -117,7 +117,7 @@ async def require_named_approval(talk: ChatClient, text: str) -> None:
 
 async def find_resumed_input(talk: ChatClient, text: str) -> AcceptResult | None:
     """Return the input whose turn resumes after an answer to its last open approval."""
-    if parse_command_name(text) not in _APPROVAL_COMMANDS:
+    if talk.parse_command_name(text) not in _APPROVAL_COMMANDS:
         return None
     conversation = await talk.find_conversation()
     earlier = [] if conversation is None else await talk.list_pending_inputs(conversation)

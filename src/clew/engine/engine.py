@@ -24,7 +24,6 @@ from clew.core.route import Route, local_route
 from clew.core.turn import StopRequest
 from clew.engine.channel_inbox import ChannelInbox
 from clew.engine.channel_storage import StoreChannelStorage
-from clew.engine.chat_commands.registry import run_command
 from clew.engine.client_registry import ClientRegistry
 from clew.engine.deliveries import DeliveryQueue
 from clew.engine.event_stream import stream_events
@@ -50,7 +49,7 @@ from clew.store.transactions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -62,8 +61,6 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.scope import Scope
     from clew.core.turn import Turn
-    from clew.engine.channel_inbox import ChannelActor
-    from clew.engine.chat_commands.registry import ChatCommandReply
     from clew.engine.compaction import Compacted
     from clew.engine.recorded_requests import RecordedRequest
     from clew.engine.services import EngineServices
@@ -308,37 +305,6 @@ class Engine(ConversationQueries):
     ) -> Compacted:
         """Compact a conversation outside a turn, as ``sessions.compact``."""
         return await self.sessions.compact(session_id, messages, focus=focus, holder=holder)
-
-    async def run_command(
-        self,
-        text: str,
-        *,
-        target: Route | ConversationId,
-        viewer: Scope,
-        operator: bool | None = None,
-        who: ChannelActor | None = None,
-        on_filed: Callable[[], None] = lambda: None,
-    ) -> ChatCommandReply:
-        """
-        Run a chat command, a text that begins with ``/``, and return the reply.
-
-        A command that fails gets a reply, too. ``viewer`` is the scope of the writer:
-        nothing outside it can be seen or changed. An ``operator`` (by default anyone who
-        sees everything) may also manage people. ``who`` wrote it on a chat platform: only
-        questions shown to them there can be approved. ``on_filed`` is called once later
-        messages would come after the command.
-
-        :raises StoreError: if the store cannot be used
-        """
-        return await run_command(
-            self,
-            text,
-            target=target,
-            viewer=viewer,
-            operator=viewer == scopes.LOCAL if operator is None else operator,
-            who=who,
-            on_filed=on_filed,
-        )
 
     async def get_context_size(self, conversation: ConversationId) -> ContextSize:
         """

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Self, cast
 
 import structlog
 
+from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.access import AccessPolicy
 from clew.core.double_text import resolve_rule
 from clew.core.health import DeliveryLimits
 from clew.distribution import format_install_command
-from clew.engine.chat_commands.registry import COMMANDS
 from clew.engine.webhooks import WebhookRegistry
 from clew.errors import SettingsError
 from clew.gateway.channel import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.config.settings import ChannelSettings
     from clew.engine.engine import Engine
@@ -49,6 +50,7 @@ class Gateway:
         engine: Engine,
         settings: Settings,
         *,
+        commands: CommandRegistry = BUILTIN_REGISTRY,
         factories: Mapping[str, ChannelFactory] | None = None,
         timer: Timer | None = None,
     ) -> None:
@@ -59,6 +61,7 @@ class Gateway:
                 channel,
                 settings.session.double_text,
                 factories or {},
+                commands=commands,
                 doors=engine.webhooks,
                 marks=engine.get_channel_storage(name),
             )
@@ -91,6 +94,7 @@ def make_channel_spec(
     double_text: str,
     factories: Mapping[str, ChannelFactory],
     *,
+    commands: CommandRegistry = BUILTIN_REGISTRY,
     doors: WebhookRegistry | None = None,
     marks: ChannelStorage | None = None,
 ) -> ChannelSpec:
@@ -103,7 +107,7 @@ def make_channel_spec(
         base_url=channel.base_url,
         options=channel.options,
         label=label,
-        commands=tuple((one.name, one.help) for one in COMMANDS),
+        commands=tuple((one.name, one.help) for one in commands.commands),
         webhooks=doors or WebhookRegistry(),
         storage=marks or MemoryChannelStorage(),
     )
@@ -114,6 +118,7 @@ def make_channel_spec(
     return ChannelSpec(
         name=name,
         create_channel=create_channel,
+        commands=commands,
         policy=ChannelPolicy(
             access_policy=AccessPolicy(
                 allow=frozenset(channel.allow),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.commands.runner import CommandRunner, is_command
 from clew.core.access import AccessDecision, AccessPolicy, is_operator
 from clew.core.channel_events import (
     DM,
@@ -28,13 +29,13 @@ from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
-from clew.engine.chat_commands.registry import find_command, is_command
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
 
+    from clew.commands.registry import CommandRegistry
     from clew.core.double_text import DoubleText
     from clew.core.inbox import InboxItem
     from clew.engine.engine import Engine
@@ -80,8 +81,10 @@ class Router:
         line: PlatformClient,
         progress: PreviewStreamer,
         manners: ChannelPolicy,
+        commands: CommandRegistry,
     ) -> None:
         self._engine, self._line, self._progress = engine, line, progress
+        self._commands, self._command_runner = commands, CommandRunner(engine, commands)
         self._policy, self._account = manners, line.account
         self._tasks: set[asyncio.Task[None]] = set()
         self._rejection_throttle = LogThrottle(interval=_REJECTION_LOG_INTERVAL)
@@ -242,7 +245,8 @@ class Router:
 
     async def _start_command(self, heard: MessageReceived) -> None:
         route = self._route_of(heard)
-        named = find_command(heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0])
+        name = heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0]
+        named = self._commands.find_command(name)
         who = self._sender_of(heard, trusted=named is not None and named.name in _TRUSTED_COMMANDS)
         found = await self._engine.channel_inbox.begin_command(heard, who=who, route=route)
         if not isinstance(found, AcceptResult):
@@ -282,7 +286,7 @@ class Router:
     ) -> tuple[str, AcceptResult | None]:
         """Return a command's reply and the message that it submitted again, if any."""
         try:
-            reply = await self._engine.run_command(
+            reply = await self._command_runner.run_command(
                 heard.text,
                 target=route,
                 viewer=scope_of(route),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
+from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.access import ChannelAccount
 from clew.core.health import ChannelHealth, ChannelState, DeliveryLimits
 from clew.engine.log_throttle import LogThrottle
@@ -33,6 +34,7 @@ from clew.gateway.router import ChannelPolicy, Router
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 
+    from clew.commands.registry import CommandRegistry
     from clew.core.channel_events import ChannelEvent
     from clew.engine.engine import Engine
     from clew.gateway.channel import Channel
@@ -76,6 +78,7 @@ class ChannelSpec:
     stream: bool
     #: The kind of channel; stands in for the platform until the channel exists.
     kind: str = ""
+    commands: CommandRegistry = BUILTIN_REGISTRY
     limits: DeliveryLimits = field(default_factory=DeliveryLimits)
 
 
@@ -261,7 +264,7 @@ class ChannelSupervisor:
         progress = PreviewStreamer(
             self._engine, line, previews, self._timer, stream=self._spec.stream
         )
-        router = Router(self._engine, line, progress, self._spec.policy)
+        router = Router(self._engine, line, progress, self._spec.policy, self._spec.commands)
         sender = DeliverySender(
             deliveries, line, previews, self._engine.channel_inbox.migrate_chat, self._monitor
         )

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.scope import LOCAL, can_see, scope_of
 from clew.distribution import VERSION
 from clew.errors import NotFound
@@ -15,6 +16,7 @@ from clew.wire.models import ConversationShape, StateShape
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.core.conversation_state import ConversationState
     from clew.core.ids import ClientId, ConversationId
@@ -33,6 +35,7 @@ class RpcContext:
 
     engine: Engine
     settings: Settings
+    commands: CommandRegistry = BUILTIN_REGISTRY
     #: The scope whose conversations are visible.
     viewer: Scope = LOCAL
     #: The caller: each has its own idempotency keys.

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.conversations import require_visible
+from clew.commands.completion import complete_input as completed
+from clew.commands.runner import CommandRunner
 from clew.config.introspection import effective_values
 from clew.config.settings import OFFLINE
 from clew.config.toml_edit import write_setting
 from clew.core.scope import LOCAL
-from clew.engine.chat_commands.registry import COMMANDS
-from clew.engine.completion import complete_input as completed
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.openrpc import build_openrpc
 from clew.wire.results import (
@@ -46,7 +46,7 @@ async def list_commands(call: RpcCall, given: params.NoParams) -> Commands:
             help=one.help,
             control=one.control,
         )
-        for one in COMMANDS
+        for one in call.context.commands.commands
         if call.context.viewer == LOCAL or not one.operator
     ]
     return Commands(items=items)
@@ -54,7 +54,8 @@ async def list_commands(call: RpcCall, given: params.NoParams) -> Commands:
 
 async def run_command(call: RpcCall, given: params.RunParams) -> CommandReply:
     target = await require_visible(call.context, call.engine.parse_target(given.conversation))
-    reply = await call.engine.run_command(
+    runner = CommandRunner(call.engine, call.context.commands)
+    reply = await runner.run_command(
         given.text, target=target, viewer=call.context.viewer, on_filed=call.release_order
     )
     return CommandReply(
@@ -67,7 +68,7 @@ async def run_command(call: RpcCall, given: params.RunParams) -> CommandReply:
 async def complete_text(call: RpcCall, given: params.CompleteParams) -> Completions:
     end = len(given.text) if given.cursor is None else min(given.cursor, len(given.text))
     folder = Path.cwd() if given.folder is None else Path(given.folder)
-    found = await asyncio.to_thread(completed, given.text[:end], folder)
+    found = await asyncio.to_thread(completed, given.text[:end], folder, call.context.commands)
     items = [
         Completion.model_validate({"text": one.text, "kind": one.kind, "help": one.help})
         for one in found.items

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.websockets import WebSocket
 
+    from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.engine.engine import Engine
 
@@ -26,8 +27,11 @@ CLOSE_SERVICE_RESTART = 1012
 class RpcWebSocketEndpoint:
     """The WebSocket endpoint."""
 
-    def __init__(self, engine: Engine, settings: Settings, name: str) -> None:
-        self._engine, self._settings, self._name = engine, settings, name
+    def __init__(
+        self, engine: Engine, settings: Settings, commands: CommandRegistry, name: str
+    ) -> None:
+        self._engine, self._settings = engine, settings
+        self._commands, self._name = commands, name
 
     async def serve_socket(self, socket: WebSocket) -> None:
         """Serve one client for the duration of its connection."""
@@ -38,6 +42,7 @@ class RpcWebSocketEndpoint:
         office = RpcContext(
             engine=self._engine,
             settings=self._settings,
+            commands=self._commands,
             caller=(bearer_token(socket) or b"").decode("latin-1"),
             may_configure=self._settings.api.token is not None,
         )

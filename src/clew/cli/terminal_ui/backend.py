@@ -133,7 +133,10 @@ class TuiBackend:
         )
         self._portal = portal
         self._rpc_server = RpcContext(
-            engine=product.engine, settings=self._settings, may_configure=True
+            engine=product.engine,
+            settings=self._settings,
+            commands=product.commands,
+            may_configure=True,
         )
 
 

@@ -1,23 +1,28 @@
-"""The context in which a chat command runs, and its reply."""
+"""
+Chat commands: the context of a call, and the registry that every front reads.
+
+A registry holds the built-in commands and those of features; a name belongs to one command.
+"""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.inbox import InboxOutcome
-from clew.errors import UsageError
+from clew.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.scope import Scope
+    from clew.engine.channel_inbox import ChannelActor
     from clew.engine.engine import Engine
-    from clew.store.transactions.channel_inbox import ChannelActor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +41,7 @@ class CommandContext:
     """The context of one chat command."""
 
     engine: Engine
+    commands: CommandRegistry
     #: Where it was written; ``None`` if the conversation was named by its id.
     route: Route | None
     #: The conversation of the route, if there is one yet.
@@ -98,17 +104,72 @@ def get_execution_note(end: InputCompleted) -> str:
     return end.note or ""
 
 
-WAITING_FOR_TURN = "That will be done when the running turn has ended; /stop ends it now."
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChatCommand:
+    """One chat command: its row in the table, and its handler."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    #: As shown in help: ``[title]``.
+    arguments: str = ""
+    help: str
+    #: Answers at once, also while a turn runs.
+    control: bool = False
+    #: Only for operators.
+    operator: bool = False
+    run: Callable[[CommandContext, str], Awaitable[ChatCommandReply]]
+
+    @property
+    def usage(self) -> str:
+        return f"/{self.name} {self.arguments}".rstrip()
 
 
-def parse_number(argument: str, *, default: int | None = None) -> int:
+class CommandRegistry:
     """
-    Return the number of an argument.
+    The chat commands of a program, in the order of ``/help``; it never changes.
 
-    :raises UsageError: if it is no number from 1
+    Names and aliases are case-insensitive, and unique among all owners.
     """
-    if not argument and default is not None:
-        return default
-    if not (argument.isascii() and argument.isdigit() and int(argument) >= 1):
-        raise UsageError(f"{argument!r} is no number: write one from 1")
-    return int(argument)
+
+    def __init__(self, commands: Iterable[ChatCommand], *, owner: str = "clew") -> None:
+        """
+        Register the commands of one owner.
+
+        :raises SettingsError: if two of them have the same name
+        """
+        self.commands: tuple[ChatCommand, ...] = ()
+        self._by_name: dict[str, ChatCommand] = {}
+        self._owners: dict[str, str] = {}
+        self._register_all(commands, owner)
+
+    def with_commands(self, commands: Iterable[ChatCommand], *, owner: str) -> CommandRegistry:
+        """
+        Return a registry with another owner's commands added.
+
+        :raises SettingsError: if a name is taken; it names both owners
+        """
+        extended = CommandRegistry(())
+        extended.commands = self.commands
+        extended._by_name, extended._owners = dict(self._by_name), dict(self._owners)
+        extended._register_all(commands, owner)
+        return extended
+
+    def _register_all(self, commands: Iterable[ChatCommand], owner: str) -> None:
+        for command in commands:
+            for name in (command.name, *command.aliases):
+                if name in self._owners:
+                    raise SettingsError(
+                        f"the chat command /{name} is defined by {self._owners[name]} and by "
+                        f"{owner}: disable or rename one of them"
+                    )
+                self._by_name[name], self._owners[name] = command, owner
+            self.commands += (command,)
+
+    def find_command(self, name: str) -> ChatCommand | None:
+        """Return the command of a name or alias, in any case."""
+        return self._by_name.get(name.lower())
+
+    def find_similar_name(self, name: str) -> str | None:
+        """Return the most similar name, for a hint."""
+        near = difflib.get_close_matches(name.lower(), self._by_name, n=1, cutoff=0.5)
+        return near[0] if near else None

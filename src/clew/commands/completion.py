@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clew.engine.chat_commands.registry import COMMANDS
+if TYPE_CHECKING:
+    from clew.commands.registry import CommandRegistry
 
 #: Suggestions per list.
 MAX_SUGGESTIONS = 50
@@ -33,27 +35,27 @@ class SuggestionList:
     items: tuple[Suggestion, ...]
 
 
-def complete_input(text: str, folder: Path) -> SuggestionList:
+def complete_input(text: str, folder: Path, commands: CommandRegistry) -> SuggestionList:
     """
     Return suggestions for the end of ``text``, which ends at the cursor.
 
     Reads a folder from disk: not for an event loop.
     """
     if found := _COMMAND_PATTERN.fullmatch(text):
-        return SuggestionList(start=0, items=_suggest_commands(found[1].lower()))
+        return SuggestionList(start=0, items=_suggest_commands(found[1].lower(), commands))
     if found := _FILE_PATTERN.search(text):
         return SuggestionList(start=found.start(1), items=_suggest_files(found[1], folder))
     return SuggestionList(start=len(text), items=())
 
 
-def _suggest_commands(begun: str) -> tuple[Suggestion, ...]:
+def _suggest_commands(begun: str, commands: CommandRegistry) -> tuple[Suggestion, ...]:
     return tuple(
         Suggestion(
             text=f"/{command.name}" + (" " if command.arguments else ""),
             kind="command",
             help=f"{command.arguments} {command.help}".strip(),
         )
-        for command in COMMANDS
+        for command in commands.commands
         if any(name.startswith(begun) for name in (command.name, *command.aliases))
     )
 

@@ -1,0 +1,1 @@
+"""Chat commands: the table, the handlers and the sentences of their replies."""

@@ -1,0 +1,151 @@
+"""The table of the built-in chat commands."""
+
+from __future__ import annotations
+
+from clew.commands import control as control_commands
+from clew.commands import conversation as conversation_commands
+from clew.commands.registry import (
+    ChatCommand,
+    ChatCommandReply,
+    CommandContext,
+    CommandRegistry,
+)
+
+
+async def _show_help(ctx: CommandContext, argument: str) -> ChatCommandReply:
+    if argument:
+        command = ctx.commands.find_command(argument.removeprefix("/"))
+        return ChatCommandReply(
+            text=explain_unknown(ctx.commands, argument)
+            if command is None
+            else _describe_command(command)
+        )
+    lines = [f"{command.usage}: {command.help}" for command in ctx.commands.commands]
+    return ChatCommandReply(text="\n".join(lines))
+
+
+def _describe_command(command: ChatCommand) -> str:
+    also = "".join(f", also /{alias}" for alias in command.aliases)
+    return f"{command.usage}: {command.help}{also}"
+
+
+BUILTIN_COMMANDS = (
+    ChatCommand(
+        name="new",
+        aliases=("reset",),
+        arguments="[title]",
+        help="start a new conversation here; the old one is kept",
+        run=conversation_commands.start_conversation,
+    ),
+    ChatCommand(
+        name="stop",
+        help="stop the answer that is being made",
+        control=True,
+        run=control_commands.stop_turn,
+    ),
+    ChatCommand(
+        name="compress",
+        aliases=("compact",),
+        arguments="[focus]",
+        help="summarise what is old, to make room; say what matters most",
+        run=conversation_commands.compress_context,
+    ),
+    ChatCommand(
+        name="undo",
+        arguments="[n]",
+        help="take your last message (or the last n) and what followed out of the conversation",
+        run=conversation_commands.undo_exchanges,
+    ),
+    ChatCommand(
+        name="retry", help="ask your last message again", run=conversation_commands.retry_message
+    ),
+    ChatCommand(
+        name="branch",
+        arguments="[title]",
+        help="go on in a copy of this conversation; the original stays as it is",
+        run=conversation_commands.branch_conversation,
+    ),
+    ChatCommand(
+        name="rewind",
+        arguments="n",
+        help="go back to right after entry n",
+        run=conversation_commands.rewind_conversation,
+    ),
+    ChatCommand(
+        name="title",
+        arguments="[text]",
+        help="name this conversation, or show its name",
+        run=conversation_commands.set_title,
+    ),
+    ChatCommand(
+        name="sessions",
+        arguments="[query]",
+        help="list your conversations, the last used first",
+        control=True,
+        run=control_commands.list_sessions,
+    ),
+    ChatCommand(
+        name="resume",
+        arguments="[n|title|id]",
+        help="go on with another conversation: its number in /sessions, its title or its id",
+        run=conversation_commands.resume_conversation,
+    ),
+    ChatCommand(
+        name="model",
+        arguments="[name]",
+        help="choose the model for this conversation, or show it",
+        run=conversation_commands.choose_model,
+    ),
+    ChatCommand(
+        name="queue",
+        help="show the messages that wait",
+        control=True,
+        run=control_commands.show_queue,
+    ),
+    ChatCommand(
+        name="status",
+        help="show this conversation and what it is doing",
+        control=True,
+        run=control_commands.show_status,
+    ),
+    ChatCommand(
+        name="usage",
+        help="show what this conversation used",
+        control=True,
+        run=control_commands.show_usage,
+    ),
+    ChatCommand(
+        name="approve",
+        arguments="[n|id|all]",
+        help="allow the tool call that waits",
+        control=True,
+        run=control_commands.approve_calls,
+    ),
+    ChatCommand(
+        name="deny",
+        arguments="[n|id|all]",
+        help="refuse the tool call that waits",
+        control=True,
+        run=control_commands.deny_calls,
+    ),
+    ChatCommand(
+        name="pair",
+        arguments="[code]",
+        help="let in whoever was shown this code, or show who is in; /pair remove ID shuts out",
+        control=True,
+        operator=True,
+        run=control_commands.manage_pairing,
+    ),
+    ChatCommand(
+        name="help", arguments="[command]", help="show this list", control=True, run=_show_help
+    ),
+)
+
+BUILTIN_REGISTRY = CommandRegistry(BUILTIN_COMMANDS)
+
+
+def explain_unknown(commands: CommandRegistry, name: str) -> str:
+    """Return a hint for a command that does not exist."""
+    near = commands.find_similar_name(name.lstrip("/"))
+    meant = f" Did you mean /{near}?" if near else ""
+    return f"There is no command /{name.lstrip('/')}.{meant} /help lists all commands."

@@ -1,0 +1,106 @@
+"""
+The runner of chat commands, for every front.
+
+A front passes a text that begins with ``/`` and shows the reply. Commands of the control lane
+answer at once, also while a turn runs; the others may wait for it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from clew.commands.builtin import BUILTIN_REGISTRY, explain_unknown
+from clew.commands.registry import ChatCommandReply, CommandContext
+from clew.core import scope as scopes
+from clew.core.route import Route
+from clew.core.scope import can_see, scope_of
+from clew.errors import NotFound, OperationRefused, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.commands.registry import CommandRegistry
+    from clew.core.ids import ConversationId
+    from clew.core.scope import Scope
+    from clew.engine.channel_inbox import ChannelActor
+    from clew.engine.engine import Engine
+
+#: A name, in some chats followed by the bot's name, then nothing or a space.
+_COMMAND_PATTERN = re.compile(r"/([A-Za-z_?]+)(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+_SETTING_PATTERN = re.compile(r"[a-z_]+\.[a-z_]")
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text is meant as a command; ``/etc/hosts is broken`` is not."""
+    return _COMMAND_PATTERN.fullmatch(text.strip()) is not None
+
+
+class CommandRunner:
+    """Runs the commands of a registry against an engine."""
+
+    def __init__(self, engine: Engine, commands: CommandRegistry = BUILTIN_REGISTRY) -> None:
+        self._engine, self._commands = engine, commands
+
+    async def run_command(
+        self,
+        text: str,
+        *,
+        target: Route | ConversationId,
+        viewer: Scope,
+        operator: bool | None = None,
+        who: ChannelActor | None = None,
+        on_filed: Callable[[], None] = lambda: None,
+    ) -> ChatCommandReply:
+        """
+        Run a command and return its reply; an unknown or failing one gets a reply, too.
+
+        ``viewer`` is the scope of the writer: nothing outside it can be seen or changed. An
+        ``operator`` (by default anyone who sees everything) may also manage people. ``who``
+        wrote it on a chat platform: only questions shown to them there can be approved.
+        ``on_filed`` is called once later messages would come after the command.
+
+        :raises StoreError: if the store cannot be used
+        """
+        match = _COMMAND_PATTERN.fullmatch(text.strip())
+        name = match[1] if match else (text.split() or [""])[0]
+        command = self._commands.find_command(name) if match else None
+        if match is None or command is None:
+            return ChatCommandReply(text=explain_unknown(self._commands, name))
+        operator = viewer == scopes.LOCAL if operator is None else operator
+        if command.operator and not operator:
+            return ChatCommandReply(text=f"/{command.name} is for operators only.")
+        try:
+            route, conversation = await self._resolve_target(target, viewer)
+            context = CommandContext(
+                engine=self._engine,
+                commands=self._commands,
+                route=route,
+                conversation_id=conversation,
+                viewer=viewer,
+                operator=operator,
+                who=who,
+                on_filed=on_filed,
+            )
+            return await command.run(context, (match[2] or "").strip())
+        except (UsageError, OperationRefused) as error:
+            return ChatCommandReply(text=_format_error(error))
+
+    async def _resolve_target(
+        self, target: Route | ConversationId, viewer: Scope
+    ) -> tuple[Route | None, ConversationId | None]:
+        if not isinstance(target, Route):
+            return None, await self._engine.resolve_name(target, viewer=viewer)
+        if not can_see(viewer, scope_of(target)):
+            raise NotFound("conversation", target.key)
+        try:
+            return target, await self._engine.resolve_name(target.key, viewer=viewer)
+        except NotFound:
+            return target, None
+
+
+def _format_error(error: Exception) -> str:
+    text = str(error)
+    # A setting's name is not capitalised.
+    first = text[:1] if _SETTING_PATTERN.match(text) else text[:1].upper()
+    return f"{first}{text[1:]}."

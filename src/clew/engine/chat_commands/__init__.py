@@ -1,1 +1,0 @@
-"""Commands that a person types into a conversation: /new, /undo, /queue and more."""
