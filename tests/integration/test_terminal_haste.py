@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual import events
 
 from clew.testing import FakeProvider, Text
+from clew.tui.screens.chat import ChatScreen
 from clew.tui.screens.compaction import CompactionScreen
 from clew.tui.screens.conversations import ConversationPicker
 from clew.tui.screens.decision import ConfirmationScreen
@@ -80,3 +82,45 @@ async def test_what_is_typed_before_a_list_is_built_narrows_it(tmp_path: Path) -
             screen._forward_event(events.Key("enter", "\r"))  # pyright: ignore[reportPrivateUsage]
             await wait_until(lambda: got, "the choice")
             assert [getattr(one, "key", one) for one in got] == ["second"]
+
+
+async def test_ctrl_c_while_a_screen_opens_leaves_the_prompt_alone(tmp_path: Path) -> None:
+    with FakeProvider(always(Text("yes"))) as provider:
+        async with (
+            running(settings_for(tmp_path, provider=provider)) as server,
+            at(server, tmp_path) as seen,
+        ):
+            chat = seen.app.screen
+            assert isinstance(chat, ChatScreen)
+            opened = asyncio.Event()
+
+            async def open_slowly() -> None:
+                await opened.wait()
+
+            await seen.type("half")
+            chat._actions.open_screen(open_slowly)  # pyright: ignore[reportPrivateUsage]
+            await seen.pilot.press("ctrl+c", "ctrl+c", "x")
+            await seen.see("halfx")
+            assert "Ctrl-C again" not in seen.text
+            assert seen.app.is_running
+            opened.set()
+
+
+async def test_the_hint_of_ctrl_c_stands_as_long_as_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.tui.screens.chat.QUIT_WINDOW", 0.2)
+    with FakeProvider(always(Text("yes"))) as provider:
+        async with (
+            running(settings_for(tmp_path, provider=provider)) as server,
+            at(server, tmp_path) as seen,
+        ):
+            for _ in range(2):
+                await seen.pilot.press("ctrl+c")
+                await seen.gone("Ctrl-C again")
+                assert seen.app.is_running
+            monkeypatch.setattr("clew.tui.screens.chat.QUIT_WINDOW", 60)
+            await seen.pilot.press("ctrl+c")
+            await seen.see("Ctrl-C again")
+            await seen.pilot.press("ctrl+c")
+            await wait_until(lambda: not seen.app.is_running, "the end of the program")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.timer import Timer
 
     from clew.tui.controller import ConversationController
     from clew.tui.state.input_history import InputHistory
@@ -39,7 +40,8 @@ MIN_FRAME_INTERVAL = 1 / 15
 #: Limits the share of time spent drawing: a slow redraw is repeated less often.
 _REDRAW_FACTOR = 4
 #: Seconds within which a second Ctrl-C quits.
-_QUIT_WINDOW = 2.0
+QUIT_WINDOW = 2.0
+_QUIT_HINT = "Press Ctrl-C again to leave."
 #: Alone in the prompt, it shows the keys.
 HELP = "?"
 #: Height below which the prompt has no frame.
@@ -89,7 +91,8 @@ class ChatScreen(ChatView):
         self._controller, self._input_history, self._save_input = desk, typed, keep
         self._actions = ChatActions(self, desk, clock)
         self._shown: ViewState | None = None
-        self._clock, self._quit_deadline = clock, 0.0
+        #: Runs while a second Ctrl-C quits.
+        self._quit_timer: Timer | None = None
         self._is_draw_scheduled = False
         self._frame_interval = MIN_FRAME_INTERVAL
         #: Input that arrived before the screen was mounted; ``None`` afterwards.
@@ -107,7 +110,7 @@ class ChatScreen(ChatView):
             yield QueueBar()
             proposals = CompletionMenu()
             yield proposals
-            yield Prompt(self._input_history, proposals)
+            yield Prompt(self._input_history, proposals, lambda: self._actions.is_opening)
             yield StatusBar()
 
     def on_mount(self) -> None:
@@ -293,14 +296,22 @@ class ChatScreen(ChatView):
         self._interrupt_or_quit(has_cleared=event.has_cleared)
 
     def _interrupt_or_quit(self, *, has_cleared: bool) -> None:
-        now = self._clock()
-        if now < self._quit_deadline:
+        if self._actions.is_opening:
+            return  # as Ctrl-D
+        if self._quit_timer is not None:
             self._actions.quit_app()
             return
-        self._quit_deadline = now + _QUIT_WINDOW
+        self._quit_timer = self.set_timer(QUIT_WINDOW, self._end_quit_window)
         if not has_cleared and self._controller.view.is_running:
             self._actions.start_action("stop", self._controller.interrupt_turn)
-        self.show_reply("Press Ctrl-C again to leave.")
+        self.show_reply(_QUIT_HINT)
+
+    def _end_quit_window(self) -> None:
+        """Remove the hint once it does not hold any more."""
+        self._quit_timer = None
+        shown = self.query_one("#reply", Static)
+        if str(shown.content) == _QUIT_HINT:
+            self.show_reply("")
 
     def action_page(self, step: int) -> None:
         transcript = self.query_one(Transcript)

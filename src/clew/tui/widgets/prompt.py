@@ -13,6 +13,8 @@ from clew.tui.text.pasted import decode_paste
 from clew.tui.widgets.ordered_keys import MultiLineInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual import events
     from textual.binding import BindingType
 
@@ -60,7 +62,13 @@ class Prompt(MultiLineInput):
     class TextEdited(Message):
         """The text or the cursor position changed."""
 
-    def __init__(self, history: InputHistory, proposals: CompletionMenu) -> None:
+    def __init__(
+        self,
+        history: InputHistory,
+        proposals: CompletionMenu,
+        is_held: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """``is_held`` tells whether Ctrl-C is meant for a screen that is about to open."""
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -69,7 +77,7 @@ class Prompt(MultiLineInput):
             tab_behavior="focus",
             placeholder=PLACEHOLDER,
         )
-        self.input_history = history
+        self.input_history, self._is_held = history, is_held
         #: While the menu is open, its keys take precedence over the history.
         self._completions = proposals
         #: Rejected texts, restored at the start of the text.
@@ -116,7 +124,8 @@ class Prompt(MultiLineInput):
             return
         if event.key == "ctrl+c":
             event.prevent_default().stop()
-            self._copy_or_clear()
+            if not self._is_held():
+                self._copy_or_clear()
             return
         if event.key == "backspace" and self._delete_label():
             event.prevent_default().stop()
