@@ -146,6 +146,9 @@ def test_an_export_is_compared_with_an_earlier_one(clew: Clew, export: Path) -> 
     assert out.count("the mark of its deletion is gone") == 1
     _, out, _ = clew("sessions", "verify", export, "--against", later)
     assert "it had 4 entries before, and has 2" in out
+    code, _, err = clew("sessions", "export", "one", "-o", part)
+    assert (code, "--force" in err) == (2, True)
+    assert clew("sessions", "export", "one", "-o", part, "--force")[0] == 0
     part.write_text("nothing")
     code, _, err = clew("sessions", "verify", export, "--against", part)
     assert (code, "nothing can be compared with it" in err) == (1, True)
@@ -157,6 +160,15 @@ def test_secrets_are_left_out_of_every_form(clew: Clew) -> None:
         code, out, err = clew("sessions", "export", "main", "--format", form, token="sk-secret-1")
         assert (code, "my key is ********" in out, "sk-secret" in out) == (0, True, False)
         assert "2 entries said a secret of the settings" in err
+
+
+def test_the_page_of_one_conversation_has_its_title(clew: Clew) -> None:
+    assert clew("chat", "hello")[0] == 0
+    assert clew("sessions", "rename", "main", "Plans <today>")[0] == 0
+    page = clew("sessions", "export", "main", "--format", "html")[1]
+    assert "<title>Plans &lt;today&gt;</title>" in page
+    everything = clew("sessions", "export", "--all", "--format", "html")[1]
+    assert "<title>Conversations</title>" in everything
 
 
 def test_mistakes_are_told_in_a_sentence(clew: Clew, tmp_path: Path) -> None:

@@ -73,13 +73,68 @@ def test_a_question_is_answered_on_standard_output(
     assert told["text"] == "You told me: hello there"
 
 
+def test_a_title_leads_to_its_conversation_where_no_name_is_so(
+    clew: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert clew("chat", "-c", "trip", "hello") == 0
+    assert clew("sessions", "rename", "trip", "My Trip") == 0
+    capsys.readouterr()
+    assert clew("chat", "-c", "my trip", "hello again") == 0
+    assert "has the title: cnv_" in capsys.readouterr().err
+    screen = Output(io.StringIO())
+    keyboard = Typist(["and again", None])
+    chat_with_editor(Settings(home=tmp_path), "My Trip", keyboard, out=screen, notes=screen)
+    capsys.readouterr()
+    assert clew("sessions", "list", "--json") == 0
+    (only,) = json.loads(capsys.readouterr().out)["items"]
+    assert (only["title"], only["entries"]) == ("My Trip", 6)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_failure_is_told_and_exits_1(
-    clew: Callable[..., int], provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+    clew: Callable[..., int],
+    provider: FakeProvider,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     provider.script = reply_in_sequence([], default=Fail("authentication"))
     assert clew("chat", "hello", **model(provider)) == 1
     out, err = capsys.readouterr()
     assert (out, "401" in err) == ("", True)
+    # The provider's words are enough: no traceback in the log.
+    log = (tmp_path / "logs" / "chat.log").read_text()
+    assert "model_request_failed" in log
+    assert "Traceback" not in log
+
+
+def test_a_short_key_that_a_provider_quotes_is_not_shown(
+    clew: Callable[..., int], provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = {"error": {"message": "bad key sk-123"}}
+    provider.script = reply_in_sequence([], default=Fail("authentication", body=body))
+    assert clew("chat", "hello", **model(provider), **{"model.api_key": "sk-123"}) == 1
+    assert "bad key ********" in capsys.readouterr().err
+
+
+def test_a_provider_that_is_misspelt_is_guessed(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert clew("chat", "hello", **{"model.name": "opnai:gpt-5"}) != 0
+    assert "did you mean openai:gpt-5?" in capsys.readouterr().err
+
+
+def test_a_reply_is_broken_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = Terminal()
+    Output(shown).write_reply("/new [title]: start a new conversation here; the old one is kept")
+    assert shown.getvalue().splitlines() == [
+        "/new [title]: start a new conversation",
+        "    here; the old one is kept",
+    ]
 
 
 def test_commands_are_carried_out(

@@ -64,10 +64,13 @@ def test_a_branch_and_a_rewind_go_on_from_where_they_were_asked_to(clew: Clew) -
     assert (copy["title"], copy["origin"]) == ("Aside", {"id": old["id"], "seq": 2})
     assert clew.said("aside") == "You told me: one\n"
     assert clew.said("main") == "You told me: one; two\n"
-    plain = clew.run("sessions", "branch", old["head_session"])[0].strip()
+    told = clew.run("sessions", "branch", old["head_session"])[0]
+    plain = told.removeprefix("The copy is ").removesuffix(".\n")
     assert clew.data("sessions", "show", plain)["conversation"]["origin"]["id"] == old["id"]
     back = clew.data("sessions", "rewind", old["head_session"], "2")
     assert back["sessions"][-1]["opened_by"] == "rewind"
+    told = clew.run("sessions", "rewind", "aside", "0")[0]
+    assert told.endswith("is back at the beginning; the log keeps what came after it.\n")
     assert clew.said("main") == "You told me: one\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.redaction import MIN_ENCODED_LENGTH, Redactor
+from clew.core.redaction import MIN_LENGTH, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,9 +15,8 @@ _redactor = [Redactor(())]
 
 def register_secrets(secrets: Iterable[object]) -> None:
     """Redact these from now on in every text; ignore very short ones and non-strings."""
-    new = {
-        one for one in secrets if isinstance(one, str) and len(one) >= MIN_ENCODED_LENGTH
-    } - _known_secrets
+    new = {one for one in secrets if isinstance(one, str) and len(one) >= MIN_LENGTH}
+    new -= _known_secrets
     if new:
         _known_secrets.update(new)
         _redactor[0] = Redactor(_known_secrets)

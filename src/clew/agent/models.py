@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models import KnownModelName, Model, infer_model
 
 from clew.agent.alternation import enforce_alternation
 from clew.agent.model_spec import ModelSpec
@@ -129,7 +130,16 @@ def _explain_unusable(spec: ModelSpec, error: Exception) -> SettingsError:
             f"{spec.setting} is {spec.name!r} but its address is not known: set "
             f"{spec.table}.base_url, or {variable[0]} in the environment"
         )
-    return SettingsError(f"{spec.setting} {spec.name!r} cannot be used: {error}")
+    meant = _suggest_provider(spec.name)
+    return SettingsError(f"{spec.setting} {spec.name!r} cannot be used: {error}{meant}")
+
+
+def _suggest_provider(name: str) -> str:
+    """Return a question for the provider that a misspelt one may be; "" if none is near."""
+    provider, _, model = name.partition(":")
+    known = {each.partition(":")[0] for each in get_args(KnownModelName.__value__)}
+    near = get_close_matches(provider, sorted(known - {provider}), n=1)
+    return f"; did you mean {near[0]}:{model}?" if near else ""
 
 
 @contextmanager

@@ -19,12 +19,14 @@ from clew.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from clew.cli.output import Output
     from clew.commands.registry import ChatCommand, ChatCommandReply, CommandRegistry
     from clew.core.approval import Approval
     from clew.core.ids import ApprovalId, ClientId, ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.engine.engine import Engine
+    from clew.runtime import Application
 
 #: Events that the followers of an input receive.
 InputEvent = ConversationEvent | InputCompleted
@@ -165,6 +167,24 @@ class ChatClient:
         """Cancel the input, or stop the turn that answers it."""
         if not await self._engine.cancel_input(accepted.inbox_id):
             await self._engine.request_stop(accepted.conversation_id)
+
+
+async def open_client(product: Application, name: str, notes: Output) -> ChatClient:
+    """
+    Return the client of a name: of the conversation with that title where no NAME is so.
+
+    :raises UsageError: if ``name`` can be neither an id nor a NAME
+    """
+    engine = product.engine
+    client = ChatClient(engine, name, product.commands)
+    if await client.find_conversation() is not None:
+        return client
+    listed = (await engine.list_conversations(viewer=LOCAL, title=name)).items
+    titled = [one for one in listed if (one.title or "").casefold() == name.casefold()]
+    if len(titled) != 1:
+        return client
+    notes.print_dim(f"(no conversation is named so; this one has the title: {titled[0].id})")
+    return ChatClient(engine, titled[0].id, product.commands)
 
 
 class InputEventStream:

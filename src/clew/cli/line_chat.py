@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 from anyio.from_thread import start_blocking_portal
 
 from clew.cli.approval_prompt import ApprovalPrompt, LineMeaning, format_prompts
-from clew.cli.chat_client import POLL_INTERVAL, ChatClient
+from clew.cli.chat_client import POLL_INTERVAL, ChatClient, open_client
 from clew.cli.event_printer import EventPrinter
 from clew.cli.line_editor import LineEditor
 from clew.cli.logs import logs_to_file
@@ -81,9 +81,8 @@ def chat_with_editor(
             )
         )
         mailbox = stack.enter_context(SelectableQueue[ChatEvent]())
-        desk = stack.enter_context(
-            EnginePortal(portal, ChatClient(product.engine, name, product.commands), mailbox)
-        )
+        client = portal.call(open_client, product, name, notes)
+        desk = stack.enter_context(EnginePortal(portal, client, mailbox))
         notes.print_dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
         notes.print_dim(
             f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves, /help tells more"
@@ -421,7 +420,7 @@ class LineChat:
     def _print_reply(self, reply: ChatCommandReply) -> None:
         if reply.text:
             self._out.end_line()
-            self._out.write(reply.text.rstrip("\n") + "\n")
+            self._out.write_reply(reply.text)
         if reply.accepted is not None:
             key = reply.accepted.inbox_id
             self._pending.insert(1, PendingReply(key=key, accepted=reply.accepted))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from clew.cli import unattended
-from clew.cli.chat_client import ChatClient
+from clew.cli.chat_client import open_client
 from clew.cli.common import print_json
 from clew.cli.event_printer import EventPrinter, is_success
 from clew.cli.logs import logs_to_file
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
     from typing import Any, TextIO
 
-    from clew.cli.chat_client import InputEventStream
+    from clew.cli.chat_client import ChatClient, InputEventStream
     from clew.cli.unattended import ApprovalWatcher
     from clew.commands.registry import ChatCommandReply
     from clew.config import Settings
@@ -79,7 +79,7 @@ async def _run_async(
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
         notes.print_dim(f"(the offline model answers: {settings.model.chosen_by})")
     async with open_application(settings, role="chat", own_only=True) as product:
-        talk = ChatClient(product.engine, name, product.commands)
+        talk = await open_client(product, name, notes)
         if not is_command(text):
             accepted = await talk.submit_message(text)
         else:
@@ -112,7 +112,7 @@ async def _print_command_reply(
 ) -> None:
     """Print the reply to a chat command."""
     if json_to is None:
-        out.write(reply.text.rstrip("\n") + "\n")
+        out.write_reply(reply.text)
         return
     session = None
     if reply.conversation is not None:

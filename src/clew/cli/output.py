@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import textwrap
 import unicodedata
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -38,6 +40,13 @@ class Output:
             return
         self.at_start = text.endswith("\n")
         self._write_raw(_CONTROL_CHARACTERS.sub("", text) if self.is_terminal else text)
+
+    def write_reply(self, text: str) -> None:
+        """Write the lines of a text, on a terminal broken between words."""
+        if self.is_terminal:
+            width = max(20, shutil.get_terminal_size().columns - 1)
+            text = "\n".join(_wrap_line(line, width) for line in text.split("\n"))
+        self.write(text.rstrip("\n") + "\n")
 
     def _write_raw(self, text: str) -> None:
         if self._gone is not None:
@@ -76,6 +85,15 @@ class Output:
 
     def style_bold(self, text: str) -> str:
         return f"\x1b[1m{text}\x1b[22m" if self._colours else text
+
+
+def _wrap_line(line: str, width: int) -> str:
+    if display_width(line) <= width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def get_outputs(stdout: TextIO | None = None) -> tuple[Output, Output]:

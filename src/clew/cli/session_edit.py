@@ -74,7 +74,9 @@ def branch(
             copy = await engine.sessions.branch_conversation(
                 source, at=at, title=title, route=route
             )
-            await _print_conversation(engine, copy, as_json=as_json)
+            led = "" if new_name is None else f", which the name {new_name} leads to now"
+            told = f"The copy is {copy}{led}."
+            await _print_conversation(engine, copy, told, as_json=as_json)
 
     run_job(settings, create_branch())
 
@@ -87,13 +89,13 @@ def _parse_route(engine: Engine, name: str) -> Route:
 
 
 async def _print_conversation(
-    engine: Engine, conversation: ConversationId, *, as_json: bool
+    engine: Engine, conversation: ConversationId, told: str, *, as_json: bool
 ) -> None:
     view = await engine.get_view(conversation)
     if as_json:
         print_json(conversation_json(view))
     else:
-        click.echo(conversation)
+        click.echo(told)
 
 
 @click.command(epilog=format_examples("clew sessions rewind main 12"))
@@ -113,7 +115,9 @@ def rewind(program: CliContext, name: str, seq: int, as_json: bool) -> None:
         async with open_engine(settings) as engine:
             conversation = await resolve_conversation(engine, name)
             await _wait_executed(engine, await engine.sessions.queue_rewind(conversation, to=seq))
-            await _print_conversation(engine, conversation, as_json=as_json)
+            where = f"right after entry {seq}" if seq else "the beginning"
+            told = f"{conversation} is back at {where}; the log keeps what came after it."
+            await _print_conversation(engine, conversation, told, as_json=as_json)
 
     run_job(settings, rewind_conversation())
 
@@ -163,7 +167,8 @@ def compact(
             conversation = await resolve_conversation(engine, name)
             if undo:
                 await _wait_executed(engine, await engine.sessions.queue_restore(conversation))
-                await _print_conversation(engine, conversation, as_json=as_json)
+                told = f"The last compaction of {conversation} is undone."
+                await _print_conversation(engine, conversation, told, as_json=as_json)
             elif dry_run:
                 await _print_preview(engine, conversation, as_json=as_json)
             else:

@@ -18,7 +18,7 @@ from clew.cli.progress import ProgressBar
 from clew.cli.record_printer import add_list_hint, open_configured_store
 from clew.config.introspection import iter_secret_texts
 from clew.core.export_format import html, markdown
-from clew.core.export_format.document import BlockReader
+from clew.core.export_format.document import BlockReader, HeadingBlock
 from clew.engine.exports import ConversationExporter
 from clew.errors import ClewError, NotFound, UsageError
 
@@ -51,9 +51,16 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write it to FILE, whole or not at all, instead of standard output.",
 )
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @pass_cli_context
 def export(
-    program: CliContext, *, names: tuple[str, ...], everything: bool, form: str, output: Path | None
+    program: CliContext,
+    *,
+    names: tuple[str, ...],
+    everything: bool,
+    form: str,
+    output: Path | None,
+    force: bool,
 ) -> None:
     """
     Write conversations to a file: for a backup, for another place, or to read.
@@ -62,6 +69,8 @@ def export(
     """
     if everything == bool(names):
         raise UsageError("name the conversations to export, or say --all")
+    if output is not None and output.exists() and not force:
+        raise UsageError(f"{output} exists already: name another file, or say --force")
     asyncio.run(_export_async(program.load_settings(), names, form, output))
 
 
@@ -108,17 +117,17 @@ async def _iter_pieces(
         async for line in exports.iter_lines(chosen, on_conversation=on_conversation):
             yield line
         return
-    head, render, foot = (
-        (html.HEAD, html.render_html_block, html.FOOT)
-        if form == "html"
-        else (markdown.HEAD, markdown.render_markdown_block, "")
-    )
-    yield head.encode()
+    is_html = form == "html"
+    render = html.render_html_block if is_html else markdown.render_markdown_block
+    head = html.HEAD if is_html else markdown.HEAD
     reader = BlockReader(datetime.astimezone)
     async for kind, line in exports.iter_records(chosen, on_conversation=on_conversation):
         for block in reader.read_line(kind, line):
-            yield render(block).encode()
-    yield foot.encode()
+            if is_html and head and isinstance(block, HeadingBlock) and len(chosen or ()) == 1:
+                head = html.format_head(block.text)
+            yield (head + render(block)).encode()
+            head = ""
+    yield (head + (html.FOOT if is_html else "")).encode()
 
 
 @contextmanager

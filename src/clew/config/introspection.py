@@ -12,6 +12,7 @@ from clew.config.fields import env_name, iter_setting_fields
 from clew.config.lookup import CORE_CATALOG
 from clew.config.secret import REDACTED, Secret, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
+from clew.core.redaction import MIN_LENGTH
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 #: Placeholder for the name of a channel or a provider.
 NAME_PLACEHOLDER: Final = "NAME"
-#: Characters of the shortest secret that is redacted.
-_MIN_SECRET_LENGTH: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,7 +162,7 @@ def iter_secret_texts(settings: Settings) -> Iterator[str]:
 
     Very short ones are left out: they occur in any text.
     """
-    yield from (text for text in _iter_texts(settings) if len(text) >= _MIN_SECRET_LENGTH)
+    yield from (text for text in _iter_texts(settings) if len(text) >= MIN_LENGTH)
 
 
 def _iter_texts(settings: Settings) -> Iterator[str]:

@@ -14,6 +14,8 @@ from clew.core.text import REDACTED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+#: Characters of the shortest secret that is redacted: shorter ones occur in any text.
+MIN_LENGTH: Final = 6
 #: Characters of the shortest secret that is also found encoded or split: in a shorter one
 #: the pieces of words are found.
 MIN_ENCODED_LENGTH: Final = 8

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+#: Failures whose place in the code matters.
+_TRACED_KINDS = frozenset({FailureKind.INTERNAL, FailureKind.AGENT_CODE, FailureKind.BAD_REPLY})
+
+
 class AllModelsFailed(Exception):
     """No model answered; ``failure`` is the last one."""
 
@@ -100,7 +104,8 @@ class FailoverPolicy:
             turn=self._turn.id,
             kind=failure.kind.value,
             failure=failure.text,
-            exc_info=error,
+            # Of a provider's refusal the words are enough.
+            exc_info=error if failure.kind in _TRACED_KINDS else None,
         )
         return failure
 

@@ -69,6 +69,11 @@ HEAD: Final = f"""<!doctype html>
 FOOT: Final = "</body>\n</html>\n"
 
 
+def format_head(title: str) -> str:
+    """Return the beginning of the page of one conversation."""
+    return HEAD.replace("<title>Conversations<", f"<title>{escape(title)}<")
+
+
 def render_html_block(block: DocumentBlock) -> str:
     """Return a block as a part of the page's body."""
     match block:

@@ -17,6 +17,10 @@ _MAX_EXCERPT_CHARS = 1_500
 #: Characters removed at both ends of a title.
 _STRIPPED_CHARS = " \t#*_`\"'“”„«»-\N{EN DASH}—.:"
 
+#: A link or a picture, and marks of Markdown around words.
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_INLINE_MARKS = re.compile(r"\*\*|~~|`+|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
+
 _TITLE_PROMPT = """\
 Name the conversation below in 3 to 7 words, in its own language, as a heading without quotes and \
 without a full stop. Write only the name.
@@ -53,8 +57,9 @@ def make_fallback_title(said: str) -> str | None:
 
 
 def clean_title(line: str) -> str | None:
-    """Return a line as a title: without markup around it, single-spaced, cut at a word."""
-    bare = re.sub(r"\s+", " ", line).strip(_STRIPPED_CHARS)
+    """Return a line as a title: without markup, single-spaced, cut at a word."""
+    plain = _INLINE_MARKS.sub("", _LINK.sub(r"\1", line))
+    bare = re.sub(r"\s+", " ", plain).strip(_STRIPPED_CHARS)
     if len(bare) <= MAX_TITLE_CHARS:
         return bare or None
     words = bare[: MAX_TITLE_CHARS - 1].rpartition(" ")[0]
