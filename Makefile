@@ -16,8 +16,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 UV_VERSION := 0.13.9
-# Most tests wait for processes and for time: three at once keep two cores busy.
-WORKERS ?= 3
+# Most tests wait for processes and for time: four at once keep two cores busy.
+WORKERS ?= 4
 PYTEST_ARGS ?=
 # `make mutations MUTATIONS=--contracts`: only those of the contracts, with the seconds.
 MUTATIONS ?=
