@@ -7,7 +7,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -29,6 +29,7 @@ from clew.config.model_access import iter_named_models, resolve_access
 from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset_policy import ResetPolicy
+from clew.core.tool_declaration import ToolDeclaration
 from clew.distribution import VERSION
 from clew.engine.after_turn import AfterTurnQueue
 from clew.engine.compaction import CompactionPolicy, CompactionService
@@ -43,17 +44,18 @@ from clew.engine.titles import TitleService
 from clew.errors import SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
-from clew.plugin.declarations import AfterTurn
+from clew.plugin.declarations import AfterTurn, CompactorKind, Instructions
 from clew.plugin.loading import get_features
 from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from pydantic_ai.agent import AbstractAgent
 
+    from clew.agent.compactor import Compactor
     from clew.agent.models import Model
     from clew.commands.registry import CommandRegistry
     from clew.config import Settings
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from clew.plugin.context import AskModel
     from clew.plugin.registry import Features
     from clew.store.contract import Store
+
+log = structlog.get_logger(__name__)
 
 #: Files in ``CLEW_HOME`` that are part of the instructions, in this order.
 INSTRUCTION_FILES = ("SOUL.md", "AGENTS.md")
@@ -138,7 +142,7 @@ def build_services(
     instructions = read_instructions(settings)
     models = make_models(settings)
     check_instruction_size(settings, instructions, window=get_model_context_window(models[0]))
-    agent = make_agent(settings, instructions)
+    agent = make_agent(settings, instructions, features)
     ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
@@ -161,7 +165,7 @@ def build_services(
             store,
             ids,
             SystemClock(),
-            compactor=HarnessCompactor(),
+            compactor=make_compactor(settings, features),
             model=summariser or models[0],
             apart=summariser is not None,
             standby=None if summariser is None else models[0],
@@ -232,18 +236,65 @@ def make_after_turn_queue(
     )
 
 
-def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]:
+def make_agent(
+    settings: Settings, instructions: str, features: Features | None = None
+) -> AbstractAgent[Any, Any]:
     """
     Return the configured agent, which may import the user's own modules.
 
+    An agent of the user's own gets no tools and instructions of features.
+
     :raises SettingsError: if these cannot be imported
     """
+    features = features or get_features(settings)
     add_import_path(settings.home / "plugins")
     return build_agent(
-        instructions=instructions,
+        instructions=_add_feature_instructions(instructions, features),
         object_path=settings.agent.object,
         tool_modules=settings.tools.modules,
+        tools=features.values(ToolDeclaration),
     )
+
+
+def _add_feature_instructions(
+    instructions: str, features: Features
+) -> str | Callable[[], str | None]:
+    """Return the instructions; where features add some, a function that renders one text."""
+    declared = features.values(Instructions)
+    if not declared:
+        return instructions
+
+    def render_instructions() -> str | None:
+        texts = [instructions, *(_render_safely(one) for one in declared)]
+        return "\n\n".join(text.strip() for text in texts if text.strip()) or None
+
+    return render_instructions
+
+
+def _render_safely(declared: Instructions) -> str:
+    try:
+        return declared.render() or ""
+    except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
+        log.warning("instructions_failed", name=declared.name, error=repr(error))
+        return ""
+
+
+def make_compactor(settings: Settings, features: Features) -> Compactor:
+    """
+    Return the configured compactor.
+
+    :raises SettingsError: if no feature has one of this name
+    """
+    name = settings.compaction.compactor
+    if name is None:
+        return HarnessCompactor()
+    known = {one.name: one for one in features.values(CompactorKind)}
+    if name not in known:
+        raise SettingsError(
+            f"compaction.compactor: there is no compactor {name!r}; features add "
+            f"{', '.join(known) or 'none'}"
+        )
+    return cast("Compactor", known[name].make())
 
 
 def check_instruction_size(settings: Settings, instructions: str, *, window: int | None) -> None:

@@ -7,13 +7,15 @@ import traceback
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pydantic_ai
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.agent import AbstractAgent
 
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from clew.core.tool_declaration import ToolDeclaration
 
 # Standard output belongs to the conversation.
 pydantic_ai.BANNER_ENABLED = False
@@ -23,17 +25,29 @@ _IMPORT_FILES: Final = frozenset({__file__, importlib.__file__})
 
 
 def build_agent(
-    *, instructions: str, object_path: str | None, tool_modules: Sequence[str] = ()
+    *,
+    instructions: str | Callable[[], str | None],
+    object_path: str | None,
+    tool_modules: Sequence[str] = (),
+    tools: Sequence[ToolDeclaration] = (),
 ) -> AbstractAgent[Any, Any]:
     """
     Return the configured agent; without ``object_path`` one with these arguments.
+
+    Instructions that are a function are rendered when a session opens.
 
     :raises SettingsError: if the object of a setting cannot be imported or is not an agent
     """
     if object_path is not None:
         return _import_agent(object_path)
-    tools = [tool for module in tool_modules for tool in _load_tools(module)]
-    return Agent(instructions=instructions or None, tools=tools)
+    found = [tool for module in tool_modules for tool in _load_tools(module)]
+    found += [_make_tool(declared) for declared in tools]
+    return Agent(instructions=instructions or None, tools=found)
+
+
+def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
+    metadata = {**declared.facts, "effect": declared.effect.value}
+    return Tool(declared.function, name=declared.name, metadata=metadata)
 
 
 def _import_agent(path: str) -> AbstractAgent[Any, Any]:

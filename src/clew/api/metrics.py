@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import structlog
 from starlette.responses import PlainTextResponse
 
 from clew.core.health import ChannelState
 from clew.core.turn import TurnOutcome
+from clew.plugin.declarations import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from clew.core.health import ChannelHealth
     from clew.engine.engine import Engine
     from clew.engine.metrics import MetricsSnapshot
+
+log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -89,6 +93,7 @@ class MetricsEndpoint:
             *_request_samples(self.stats),
             *_engine_samples(measured),
             *_channel_samples(self.engine.channels, datetime.now(UTC)),
+            *_feature_samples(self.engine.features.values(Metric)),
         ]
         return PlainTextResponse("\n".join([*lines, ""]), media_type=CONTENT_TYPE)
 
@@ -163,6 +168,18 @@ def _channel_samples(channels: Mapping[str, ChannelHealth], now: datetime) -> It
         yield from _family_header(name, kind, says)
         for channel, health in sorted(channels.items()):
             yield _format_sample(name, value(health), channel=channel)
+
+
+def _feature_samples(metrics: Iterable[Metric]) -> Iterable[str]:
+    for metric in metrics:
+        try:
+            value = metric.read()
+        except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
+            log.warning("metric_failed", metric=metric.name, error=repr(error))
+            continue
+        name = f"clew_{metric.name}"
+        yield from _family_header(name, metric.kind, metric.doc)
+        yield _format_sample(name, value)
 
 
 def _seconds_since(moment: datetime | None, now: datetime) -> float:

@@ -269,6 +269,12 @@ class CompactionSettings:
         "The model that summarises; where it fails, the main model does.",
         default_doc="the main model",
     )
+    compactor: str | None = setting(
+        TEXT,
+        None,
+        "The compactor of a plugin that is used instead of the built-in one.",
+        default_doc="the built-in one",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

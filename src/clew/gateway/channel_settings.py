@@ -4,30 +4,53 @@ from __future__ import annotations
 
 import difflib
 import sys
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.config.lookup import CHANNEL_FIELDS
+from clew.plugin.declarations import ChannelKind
+from clew.plugin.loading import get_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from importlib.metadata import EntryPoint
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from clew.config.settings import ChannelSettings, Settings
+    from clew.plugin.registry import Features
 
 ENTRY_POINT_GROUP: Final = "clew.channels"
 #: The attribute of a channel's module with the names of its own keys.
 OPTIONS_ATTRIBUTE: Final = "OPTIONS"
 
 
-def list_channel_kinds() -> Mapping[str, EntryPoint]:
-    """Return the entry points of the installed channels, by name."""
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+@dataclass(frozen=True, slots=True)
+class ChannelSource:
+    """Where the factory of a kind of channel comes from."""
+
+    load: Callable[[], object]
+
+
+def list_channel_kinds(features: Features | None = None) -> Mapping[str, ChannelSource]:
+    """Return the channels of features and installed packages, by name."""
+    kinds = {
+        point.name: ChannelSource(point.load) for point in entry_points(group=ENTRY_POINT_GROUP)
+    }
+    declared = [] if features is None else features.values(ChannelKind)
+    return {**kinds, **{kind.name: ChannelSource(partial(_load, kind)) for kind in declared}}
+
+
+def _load(kind: ChannelKind) -> object:
+    if not isinstance(kind.factory, str):
+        return kind.factory
+    module, _, name = kind.factory.partition(":")
+    return getattr(import_module(module), name)
 
 
 def find_channel_problems(settings: Settings) -> list[str]:
     """Return a sentence for each unknown channel and each unknown key of a channel."""
-    known = list_channel_kinds()
+    known = list_channel_kinds(get_features(settings))
     return [
         problem
         for name, channel in settings.channels.items()
@@ -36,7 +59,7 @@ def find_channel_problems(settings: Settings) -> list[str]:
 
 
 def _find_problems(
-    settings: Settings, name: str, channel: ChannelSettings, known: Mapping[str, EntryPoint]
+    settings: Settings, name: str, channel: ChannelSettings, known: Mapping[str, ChannelSource]
 ) -> Iterator[str]:
     kind = channel.kind or name
     if kind not in known:
@@ -58,7 +81,7 @@ def _find_problems(
             )
 
 
-def _declared_options(point: EntryPoint) -> frozenset[str] | None:
+def _declared_options(point: ChannelSource) -> frozenset[str] | None:
     """Return the keys that a channel's module declares; ``None`` if it cannot be imported."""
     try:
         factory: object = point.load()

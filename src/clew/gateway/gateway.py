@@ -25,6 +25,7 @@ from clew.gateway.channel_settings import list_channel_kinds
 from clew.gateway.router import ChannelPolicy
 from clew.gateway.supervisor import ChannelSpec, ChannelSupervisor
 from clew.gateway.timer import SystemTimer, Timer
+from clew.plugin.declarations import ChannelKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from clew.config.settings import ChannelSettings
     from clew.engine.engine import Engine
+    from clew.plugin.registry import Features
 
 log = structlog.get_logger(__name__)
 
@@ -55,12 +57,13 @@ class Gateway:
         timer: Timer | None = None,
     ) -> None:
         timer = timer or SystemTimer()
+        factories = {**make_feature_factories(engine.features), **(factories or {})}
         setups = [
             make_channel_spec(
                 name,
                 channel,
                 settings.session.double_text,
-                factories or {},
+                factories,
                 commands=commands,
                 doors=engine.webhooks,
                 marks=engine.get_channel_storage(name),
@@ -140,13 +143,22 @@ def make_channel_spec(
     )
 
 
-def find_channel_factory(kind: str, name: str) -> ChannelFactory:
+def make_feature_factories(features: Features) -> Mapping[str, ChannelFactory]:
+    """Return a factory for each kind of channel of a feature; loads it when it is used."""
+
+    def make_factory(kind: str) -> ChannelFactory:
+        return lambda config: find_channel_factory(kind, config.name, features)(config)
+
+    return {kind.name: make_factory(kind.name) for kind in features.values(ChannelKind)}
+
+
+def find_channel_factory(kind: str, name: str, features: Features | None = None) -> ChannelFactory:
     """
     Return the factory for a kind of channel.
 
     :raises SettingsError: if the kind is not installed
     """
-    known = list_channel_kinds()
+    known = list_channel_kinds(features)
     if kind not in known:
         raise SettingsError(
             f"[channels.{name}]: there is no channel {kind!r}; installed are "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable
     from datetime import timedelta
 
     from clew.core.doctor_finding import DoctorFinding
@@ -129,16 +129,3 @@ class CompactorKind:
 
     name: str
     make: Callable[[], object]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tool:
-    """A tool of the model."""
-
-    name: str
-    #: Its docstring and annotations are what the model is told.
-    function: Callable[..., Any]
-    #: The effect of running it twice: ``pure``, ``idempotent``, ``once`` or ``ask``.
-    effect: str = "once"
-    #: Words for the person who approves a call.
-    facts: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from clew.config.lookup import PLUGINS, SettingsCatalog
 from clew.core.effect import Effect
+from clew.core.tool_declaration import ToolDeclaration
 from clew.errors import SettingsError
 from clew.hooks import specs
 from clew.plugin.declarations import (
@@ -25,7 +26,6 @@ from clew.plugin.declarations import (
     PeriodicWork,
     Service,
     ServicePlace,
-    Tool,
 )
 from clew.store.feature_schema import FeatureSchema
 
@@ -320,7 +320,9 @@ class Registry:
         :raises ValueError: if there is no such effect
         """
         name = name or function.__name__
-        made = Tool(name=name, function=function, effect=Effect(effect).value, facts=dict(facts))
+        made = ToolDeclaration(
+            name=name, function=function, effect=Effect(effect), facts=dict(facts)
+        )
         self._add("tool", name, made)
 
     def add_instructions(self, name: str, render: Callable[[], str | None]) -> None:

@@ -9,7 +9,8 @@ from clew.clock import SystemClock, to_millis
 from clew.core.doctor_finding import fail, ok, warn
 from clew.core.health import DeliveryLimits
 from clew.errors import ClewError
-from clew.gateway.gateway import make_channel_spec
+from clew.gateway.gateway import make_channel_spec, make_feature_factories
+from clew.plugin.loading import get_features
 from clew.store.transactions.backlog import backlogs_by_account, count_dead_letters
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ _RECENT: Final = timedelta(days=1)
 
 def check_channels(settings: Settings) -> Iterator[DoctorFinding]:
     """Build each enabled channel from its settings; opens no connection."""
+    factories = make_feature_factories(get_features(settings))
     for name, channel in settings.channels.items():
         if not channel.enabled:
             continue
         try:
             made = make_channel_spec(
-                name, channel, settings.session.double_text, {}
+                name, channel, settings.session.double_text, factories
             ).create_channel()
         except ClewError as error:
             yield fail(f"channel {name}", str(error))

@@ -1,0 +1,1 @@
+"""Tests of the door for features, with a third-party plugin that adds one of each kind."""
