@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from clew.core.channel_events import OutboundMessage
+from clew.features.webhooks import codec as webhook
 from clew.gateway.channels.discord import messages as discord
 from clew.gateway.channels.slack import messages as slack
 from clew.gateway.channels.telegram import messages as telegram
-from clew.gateway.channels.webhook import codec as webhook
 from clew.gateway.text.markdown_reader import parse_markdown
 from clew.gateway.text.markdown_writer import JOINER, count_utf16_units
 from clew.gateway.text.rich_text import CodeFrame, TextStyle, to_plain_text

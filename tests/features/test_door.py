@@ -219,7 +219,9 @@ async def test_a_disabled_feature_is_not_loaded(home: Path) -> None:
         found = await product.store.read(get_conversation, accepted.conversation_id)
         assert found.title is None
     unknown = load_features(folder=home / "plugins", disabled=["title"])
-    assert unknown.problems == ["features.disabled: there is no feature 'title'; there are titles"]
+    assert unknown.problems == [
+        "features.disabled: there is no feature 'title'; there are titles, webhooks"
+    ]
 
 
 def test_the_door_is_cheap_to_import() -> None:

@@ -14,10 +14,10 @@ from clew.api.rpc.context import RpcContext
 from clew.clock import SystemClock
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
 from clew.core.ids import ApprovalId, ConversationId, TurnId
+from clew.features.webhooks import codec as webhook_codec
 from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec
 from clew.gateway.channels.telegram import codec as telegram_codec
-from clew.gateway.channels.webhook import codec as webhook_codec
 from clew.testing.channels import MemoryPlatform
 from clew.tui.transports import in_process
 from clew.wire import methods

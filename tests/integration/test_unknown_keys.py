@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,7 @@ from clew.config import load_settings
 from clew.gateway.channel_settings import find_channel_problems, list_channel_kinds
 from clew.gateway.gateway import find_channel_factory
 from clew.hooks.manager import PluginManager, load_plugins
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from clew.plugin.loading import load_features
 
 PLUGIN = """
 from clew.hooks.specs import hookimpl
@@ -98,9 +96,11 @@ def test_what_there_is_passes(home: Path) -> None:
 
 
 def test_every_channel_of_ours_declares_its_keys() -> None:
+    features = load_features(folder=Path())
     for name in ("discord", "slack", "telegram", "webhook"):
-        assert name in list_channel_kinds()
-        assert find_channel_factory(name, name).__globals__["OPTIONS"] is not None  # type: ignore[attr-defined]
+        assert name in list_channel_kinds(features)
+        factory = find_channel_factory(name, name, features)
+        assert factory.__globals__["OPTIONS"] is not None  # type: ignore[attr-defined]
 
 
 def test_a_plugin_without_a_list_is_handed_whatever_there_is(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from clew.config.secret import Secret
 from clew.core.health import ChannelState
 from clew.errors import SettingsError
-from clew.gateway.channel import ChannelConfig
-from clew.gateway.channels.webhook.channel import open_channel
-from clew.gateway.channels.webhook.signing import (
+from clew.features.webhooks.channel import open_channel
+from clew.features.webhooks.signing import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     decode_secret,
     sign_request,
 )
+from clew.gateway.channel import ChannelConfig
 from clew.testing.telegram import FaultInjector
 from clew.testing.webhook import FakeWebhook
 from tests.channels.desk import Plain, echo, serving, table, until

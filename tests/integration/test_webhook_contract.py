@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from clew.config.secret import Secret
 from clew.core.route import Route
 from clew.engine.webhooks import WebhookRegistry, WebhookRequest
+from clew.features.webhooks.channel import open_channel
 from clew.gateway.channel import Channel, ChannelConfig
-from clew.gateway.channels.webhook.channel import open_channel
 from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.webhook import FakeWebhook
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew.core.channel_events import Button, OutboundMessage
-from clew.gateway.channels.webhook import codec as webhook
+from clew.features.webhooks import codec as webhook
 from clew.gateway.text.markdown_reader import parse_markdown, parse_plain_text
 from clew.gateway.text.markdown_writer import JOINER, is_linkable
 from clew.gateway.text.rich_text import (

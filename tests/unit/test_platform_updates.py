@@ -6,11 +6,11 @@ import json
 import random
 from typing import TYPE_CHECKING
 
+from clew.features.webhooks import codec as webhook_codec
+from clew.features.webhooks.signing import WebhookSignature
 from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec
 from clew.gateway.channels.telegram import codec as telegram_codec
-from clew.gateway.channels.webhook import codec as webhook_codec
-from clew.gateway.channels.webhook.signing import WebhookSignature
 from tests.updates import discord, slack, telegram, webhook
 
 if TYPE_CHECKING:

@@ -173,13 +173,18 @@ async def _find_accounts(
 
 
 def _channel_account(settings: Settings, name: str) -> ChannelAccount:
-    from clew.gateway.gateway import make_channel_spec  # noqa: PLC0415  (only here is it needed)
+    from clew.gateway.gateway import (  # noqa: PLC0415  (only here is it needed)
+        make_channel_spec,
+        make_feature_factories,
+    )
+    from clew.plugin.loading import get_features  # noqa: PLC0415  (as above)
 
     if name not in settings.channels:
         known = ", ".join(settings.channels) or "none"
         raise UsageError(f"there is no channel {name!r} in the settings; there are {known}")
+    factories = make_feature_factories(get_features(settings))
     channel = make_channel_spec(
-        name, settings.channels[name], settings.session.double_text, {}
+        name, settings.channels[name], settings.session.double_text, factories
     ).create_channel()
     return ChannelAccount(channel=channel.platform, account=channel.account)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from clew.gateway.channels.webhook.signing import (
+from clew.features.webhooks.signing import (
     ID_HEADER,
     WebhookRejected,
     decode_secret,

@@ -21,7 +21,7 @@ from clew.core.channel_events import (
 from clew.core.quotation import Quoted, quote_forwarded, quote_reply
 from clew.core.route import Route
 from clew.core.text import sanitize_text
-from clew.gateway.channels.webhook.signing import WebhookRejected, WebhookSignature
+from clew.features.webhooks.signing import WebhookRejected, WebhookSignature
 from clew.gateway.payload import as_list, as_objects
 from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate

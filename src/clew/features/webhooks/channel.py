@@ -21,14 +21,14 @@ from clew.errors import (
     SettingsError,
     Throttled,
 )
-from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
-from clew.gateway.channels.webhook import codec
-from clew.gateway.channels.webhook.signing import (
+from clew.features.webhooks import codec
+from clew.features.webhooks.signing import (
     WebhookRejected,
     decode_secret,
     sign_request,
     verify_request,
 )
+from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.detached_calls import DetachedCalls
 
 if TYPE_CHECKING:

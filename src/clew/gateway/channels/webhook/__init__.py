@@ -1,1 +1,0 @@
-"""Webhook: signed HTTP in, signed HTTP out, for platforms without a channel of their own."""
