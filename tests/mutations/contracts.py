@@ -406,8 +406,8 @@ _BOUNDARIES = (
         "overdue-ended",
         "whoever watches ends what is over",
         f"{_ENGINE}/maintenance.py",
-        ("        if _has_expiry(policy)\n        else 0\n"),
-        "        if False\n        else 0\n",
+        (" if _has_expiry(policy) else 0\n"),
+        " if False else 0\n",
         _S4_6,
     ),
     _mutation(

@@ -16,7 +16,7 @@ from clew.core.double_text import (
     MAX_WINDOW,
     QUIET_PERIOD,
     DoubleText,
-    resolve_rule,
+    parse_rule,
     window_end,
 )
 from clew.core.ids import ConversationId, InboxId
@@ -77,18 +77,18 @@ LINES = st.lists(
 
 
 def test_auto_collects_from_people_and_queues_from_programs() -> None:
-    assert resolve_rule("auto", people=True) is DoubleText.COLLECT
-    assert resolve_rule("auto", people=False) is DoubleText.QUEUE
+    assert parse_rule("auto", people=True) is DoubleText.COLLECT
+    assert parse_rule("auto", people=False) is DoubleText.QUEUE
 
 
 @pytest.mark.parametrize("rule", DoubleText)
 def test_a_rule_is_taken_by_its_name(rule: DoubleText) -> None:
-    assert resolve_rule(rule.value, people=True) is rule
+    assert parse_rule(rule.value, people=True) is rule
 
 
 def test_an_unknown_rule_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="auto, queue, steer"):
-        resolve_rule("later", people=True)
+        parse_rule("later", people=True)
 
 
 def test_a_window_closes_after_some_quiet() -> None:

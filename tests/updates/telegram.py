@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.channels.telegram.content import SERVICE_FIELDS
+from clew.gateway.channels.telegram.incoming import SERVICE_FIELDS
 from tests.updates.made import Json, Made, Words, chosen
 
 if TYPE_CHECKING:

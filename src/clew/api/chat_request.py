@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.api.problems import Problem, ProblemError, invalid_request
 from clew.core.client_history import HistoryMessage
-from clew.core.double_text import DoubleText, resolve_rule
+from clew.core.double_text import DoubleText, parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def parse_chat_request(
         text=extract_text(request.messages, newest),
         history=() if conversation is not None else _parse_history(request.messages, newest),
         model=_select_model(request.model, models),
-        double_text=resolve_rule(headers.get("x-clew-double-text", double_text), people=False),
+        double_text=parse_rule(headers.get("x-clew-double-text", double_text), people=False),
         stream=bool(request.stream),
         with_usage=bool(options and options.include_usage),
     )

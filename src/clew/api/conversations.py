@@ -14,7 +14,7 @@ from clew.api.idempotency import idempotency_key
 from clew.api.problems import ProblemError, invalid_request
 from clew.api.sse import InterruptibleReader, Interruption
 from clew.core import session as reasons
-from clew.core.double_text import resolve_rule
+from clew.core.double_text import parse_rule
 from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
@@ -112,7 +112,7 @@ class ConversationEndpoints:
         placed = await self.engine.requests.submit(
             body.text,
             target=self.engine.parse_target(name_in_path(request)),
-            double_text=resolve_rule(body.double_text or self.double_text, people=False),
+            double_text=parse_rule(body.double_text or self.double_text, people=False),
             key=key,
             files=[
                 self._prepare_file(one, place) for place, one in enumerate(body.attachments or ())

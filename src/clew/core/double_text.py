@@ -33,7 +33,7 @@ class DoubleText(enum.Enum):
 AUTO = "auto"
 
 
-def resolve_rule(setting: str, *, people: bool) -> DoubleText:
+def parse_rule(setting: str, *, people: bool) -> DoubleText:
     """
     Return the rule of a setting; ``auto`` collects from people, queues from programs.
 

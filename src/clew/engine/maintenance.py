@@ -40,9 +40,7 @@ class MaintenanceReport:
 async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceReport:
     """Do the due maintenance, in slices that block nobody."""
     overdue = (
-        await store.write(expiry.end_expired_conversations, policy=policy)
-        if _has_expiry(policy)
-        else 0
+        await store.write(expiry.queue_expired_ends, policy=policy) if _has_expiry(policy) else 0
     )
     orphans = await store.write(maintenance.finalize_orphaned_compression_sessions)
     ghosts = await store.write(maintenance.prune_empty_ghost_sessions)

@@ -9,7 +9,7 @@ import structlog
 
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.access import AccessPolicy
-from clew.core.double_text import resolve_rule
+from clew.core.double_text import parse_rule
 from clew.core.health import DeliveryLimits
 from clew.distribution import format_install_command
 from clew.engine.webhooks import WebhookRegistry
@@ -131,7 +131,7 @@ def make_channel_spec(
                 open_groups=channel.open_groups,
                 codes=channel.pairing == "on" or (channel.pairing == "auto" and not channel.allow),
             ),
-            double_text=resolve_rule(channel.double_text or double_text, people=True),
+            double_text=parse_rule(channel.double_text or double_text, people=True),
             per_user_groups=channel.apart,
             largest_file=channel.largest_file,
             file_types=channel.file_types,

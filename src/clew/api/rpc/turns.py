@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.subscriptions import start_subscription
-from clew.core.double_text import resolve_rule
+from clew.core.double_text import parse_rule
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
@@ -43,7 +43,7 @@ async def submit_message(call: RpcCall, given: params.SubmitParams) -> Submitted
     placed = await call.engine.requests.submit(
         given.text,
         target=target,
-        double_text=resolve_rule(rule, people=False),
+        double_text=parse_rule(rule, people=False),
         key=_idempotency_key(call, given),
         files=_prepare_files(call, given.attachments or ()),
     )

@@ -140,19 +140,19 @@ def list_expired_conversations(
     return [ConversationId(row[0]) for row in found]
 
 
-def end_expired_conversations(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
+def queue_expired_ends(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
     """
     Queue the end of at most ``limit`` expired conversations, and return their count.
 
     Their routes stay: the next message there starts a new conversation.
     """
     return sum(
-        _end_if_expired(t, each, policy)
+        _queue_end_if_expired(t, each, policy)
         for each in list_expired_conversations(t, policy=policy, limit=limit)
     )
 
 
-def _end_if_expired(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> bool:
+def _queue_end_if_expired(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> bool:
     # The route is locked as accept_input locks it, so no message lands between check and insert.
     for key in list_routes(t, conversation):
         t.fetch_one("SELECT key FROM route WHERE key = $1 @LOCK", key)

@@ -63,8 +63,8 @@ def accept_input(
         first = find_accepted(t, item.id, duplicate=False)
         assert first is not None
         return first
-    if turn is not None and outcome is None and item.double_text in _STOP_BY_RULE:
-        request_stop(t, turn.id, _STOP_BY_RULE[item.double_text])
+    if turn is not None and outcome is None:
+        _stop_turn_by_rule(t, turn, item)
     t.notify(conversation)
     return AcceptResult(
         inbox_id=item.id,
@@ -175,6 +175,12 @@ def _count_open_items(t: Tx, conversation: ConversationId, before: int | None = 
 def _initial_outcome(item: NewInput, *, busy: bool) -> InboxOutcome | None:
     rejected = busy and item.double_text is DoubleText.REJECT and item.kind is InboxKind.MESSAGE
     return InboxOutcome.REJECTED if rejected else None
+
+
+def _stop_turn_by_rule(t: Tx, turn: Turn, item: NewInput) -> None:
+    """Ask the running turn to stop if the double-text rule of the new message says so."""
+    if item.double_text in _STOP_BY_RULE:
+        request_stop(t, turn.id, _STOP_BY_RULE[item.double_text])
 
 
 def _insert_item(

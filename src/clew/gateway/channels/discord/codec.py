@@ -19,7 +19,7 @@ from clew.core.channel_events import (
     MessageSender,
 )
 from clew.core.route import Route
-from clew.gateway.channels.discord.content import get_display_name, read_content, resolve_mentions
+from clew.gateway.channels.discord.incoming import get_display_name, read_content, resolve_mentions
 from clew.gateway.channels.discord.messages import (
     build_edit,
     build_message,

@@ -21,8 +21,8 @@ from clew.core.channel_events import (
 )
 from clew.core.quotation import Quoted, quote_reply
 from clew.core.route import Route
-from clew.gateway.channels.slack import content
-from clew.gateway.channels.slack.content import find_groups, read_content
+from clew.gateway.channels.slack import incoming
+from clew.gateway.channels.slack.incoming import find_groups, read_content
 from clew.gateway.channels.slack.messages import (
     escape_mrkdwn,
     render,
@@ -150,7 +150,7 @@ def read_parent(message: Json, me: SlackIdentity) -> Quoted:
     author = "you" if message.get("user") == me.user else message.get("username")
     author = author or message.get("user")
     inner = read_content(message, me=me.user)
-    told = [content.read_text(message.get("text") or "", me.user), inner.text, *inner.lines]
+    told = [incoming.read_text(message.get("text") or "", me.user), inner.text, *inner.lines]
     told += [f"> {line}" for one in inner.quoted for line in one.text.splitlines()]
     told += [f"[file {file.name}]" for file in inner.files]
     return quote_reply(author, "\n".join(filter(None, told)))
@@ -224,7 +224,7 @@ def _parse_message(
         return IgnoredEvent(kind="a message of a bot")
     raw = message.get("text") or ""
     inner = read_content(message, me=me.user)
-    text = read_own_text(raw, me) or inner.text or content.read_text(raw, me.user)
+    text = read_own_text(raw, me) or inner.text or incoming.read_text(raw, me.user)
     subtype = message.get("subtype")
     strange = () if subtype in _USER_SUBTYPES else (f"message {subtype}",)
     root: Json = message.get("root") or {}
@@ -332,7 +332,7 @@ def read_own_text(raw: str, me: SlackIdentity) -> str:
     """Return the text as people read it, without a mention that only addresses the agent."""
     name = re.escape(me.user)
     ours = "|".join([f"@{name}", *(rf"!subteam\^{re.escape(group)}" for group in me.groups)])
-    return content.read_text(re.sub(rf"^\s*<({ours})(\|[^<>]*)?>[,:]?\s*", "", raw), me.user)
+    return incoming.read_text(re.sub(rf"^\s*<({ours})(\|[^<>]*)?>[,:]?\s*", "", raw), me.user)
 
 
 def build_target(route: Route) -> Json:

@@ -21,7 +21,7 @@ from clew.core.channel_events import (
     MessageSender,
 )
 from clew.core.route import Route
-from clew.gateway.channels.telegram.content import (
+from clew.gateway.channels.telegram.incoming import (
     get_display_name,
     get_entities,
     is_topic_reply,
