@@ -36,8 +36,7 @@ async def _cancel_everywhere(call: Call, arrived: Callable[[], int]) -> None:
 async def test_telegram_is_reached_after_calls_were_cancelled_at_any_moment() -> None:
     with FakeTelegram() as telegram:
         telegram.post_message("hello")
-        api = TelegramApi.create(telegram.token, telegram.base_url, connections=1)
-        await api.initialize()
+        api = TelegramApi(telegram.token, telegram.base_url, connections=1)
 
         async def show_typing() -> object:
             return await api.call_api("sendChatAction", {"chat_id": 42, "action": "typing"})
@@ -47,4 +46,4 @@ async def test_telegram_is_reached_after_calls_were_cancelled_at_any_moment() ->
                 await _cancel_everywhere(show_typing, lambda: len(telegram.calls))
                 await show_typing()
         finally:
-            await api.shutdown()
+            await api.aclose()

@@ -22,7 +22,7 @@ from clew.gateway.channels.discord import codec
 from clew.gateway.channels.discord.gateway_connection import DiscordSession, GatewayConnection
 from clew.gateway.channels.discord.messages import MAX_LENGTH
 from clew.gateway.channels.discord.transport import DiscordApi
-from clew.gateway.http import create_http_session
+from clew.gateway.http import PlatformHttp
 from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class DiscordChannel(Channel):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._http = create_http_session()
+        self._http = PlatformHttp("Discord")
         self._api = DiscordApi(
             self._http, token=self._token, base_url=self._config.base_url or BASE_URL
         )
@@ -157,7 +157,7 @@ class DiscordChannel(Channel):
         for task in list(self._tasks):
             task.cancel()
         await self._disconnect()
-        await self._http.close()
+        await self._http.aclose()
 
     async def _restore_position(self) -> None:
         marks = self._config.storage
@@ -173,9 +173,7 @@ class DiscordChannel(Channel):
         await self._config.storage.put(_POSITION, json.dumps(place))
 
     async def _connect(self) -> GatewayConnection:
-        link = GatewayConnection(
-            self._http, url=self._url, token=self._token, session=self._session
-        )
+        link = GatewayConnection(url=self._url, token=self._token, session=self._session)
         await link.__aenter__()
         self._connection = link
         self._has_gap |= link.session_lost

@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
+from websockets.exceptions import ConnectionClosed
 
 from clew.errors import AccountRefused, NotSent
 from clew.gateway.channels.discord.codec import INTENTS
-from clew.gateway.channels.discord.transport import translate_errors
+from clew.gateway.http import open_websocket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,10 +62,8 @@ class GatewayConnection:
     ``session`` is the session to resume, and after connecting the current one.
     """
 
-    def __init__(
-        self, http: aiohttp.ClientSession, *, url: str, token: str, session: DiscordSession | None
-    ) -> None:
-        self._http, self._token = http, token
+    def __init__(self, *, url: str, token: str, session: DiscordSession | None) -> None:
+        self._token = token
         self._url = session.url if session is not None else url
         self.session = session
         #: A new session was started instead of resuming the old one.
@@ -76,10 +74,8 @@ class GatewayConnection:
         self._heartbeat_acknowledged = True
 
     async def __aenter__(self) -> Self:
-        with translate_errors():
-            self._websocket = await self._http.ws_connect(
-                f"{self._url.rstrip('/')}/?v=10&encoding=json", max_msg_size=0
-            )
+        url = f"{self._url.rstrip('/')}/?v=10&encoding=json"
+        self._websocket = await open_websocket("Discord", url)
         self._reader_task = asyncio.create_task(self._read_frames(), name="discord:gateway")
         self._heartbeat_task: asyncio.Task[None] | None = None
         try:
@@ -211,9 +207,9 @@ class GatewayConnection:
 
     async def _read_frames(self) -> None:
         try:
-            async for frame in self._websocket:
-                if frame.type is aiohttp.WSMsgType.TEXT:
-                    await self._take_frame(json.loads(frame.data))
+            with suppress(ConnectionClosed):
+                async for frame in self._websocket:
+                    await self._take_frame(json.loads(frame))
         finally:
             self._frames.put_nowait(None)
 
@@ -243,5 +239,5 @@ class GatewayConnection:
 
     async def _send_frame(self, op: int, told: object) -> None:
         # A lost frame shows as a lost connection.
-        with suppress(aiohttp.ClientError, OSError):
-            await self._websocket.send_str(json.dumps({"op": op, "d": told}))
+        with suppress(ConnectionClosed, OSError):
+            await self._websocket.send(json.dumps({"op": op, "d": told}))

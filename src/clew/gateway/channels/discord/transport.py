@@ -12,13 +12,13 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.http import read_file_content, translate_http_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import AbstractContextManager
 
-    import aiohttp
+    import httpx2
+
+    from clew.gateway.http import PlatformHttp
 
 #: Seconds to wait where a refusal names no time.
 _DEFAULT_RETRY_AFTER = 60.0
@@ -32,45 +32,37 @@ _FILE_HOSTS = (".discordapp.com", ".discordapp.net", ".discord.com")
 class DiscordApi:
     """The REST API, as one bot."""
 
-    def __init__(self, http: aiohttp.ClientSession, *, token: str, base_url: str) -> None:
+    def __init__(self, http: PlatformHttp, *, token: str, base_url: str) -> None:
         self._http, self._base_url = http, base_url.rstrip("/")
         self._headers = {"Authorization": f"Bot {token}", "User-Agent": _USER_AGENT}
 
     async def call_api(self, method: str, path: str, body: object = None) -> Any:
         """Make one call; neither waits nor retries: both are up to the rate limiter."""
-        with translate_errors():
-            async with self._http.request(
-                method,
-                f"{self._base_url}{path}",
-                json=body,
-                headers=self._headers,
-                allow_redirects=False,
-            ) as answer:
-                told = await _read_body(answer)
-                if answer.status >= 300:
-                    raise to_channel_error(answer.status, told, answer.headers)
-                return told
+        answer = await self._http.request(
+            method, f"{self._base_url}{path}", json=body, headers=self._headers
+        )
+        told = _parse_body(answer)
+        if answer.status_code >= 300:
+            raise to_channel_error(answer.status_code, told, answer.headers)
+        return told
 
     async def download_file(self, url: str, *, most: int) -> bytes:
         """Download a file from Discord, without sending the token."""
         host = urlsplit(url).hostname or ""
         if host != urlsplit(self._base_url).hostname and not host.endswith(_FILE_HOSTS):
             raise NotDelivered(f"the file is not at Discord but at {host}")
-        with translate_errors():
-            async with self._http.get(url, allow_redirects=False) as answer:
-                return await read_file_content(answer, "Discord", most=most)
+        return await self._http.download(url, most=most)
 
 
-async def _read_body(answer: aiohttp.ClientResponse) -> Any:
-    if answer.status == 204 or answer.content_type != "application/json":
-        await answer.read()
+def _parse_body(answer: httpx2.Response) -> Any:
+    media_type = answer.headers.get("content-type", "").partition(";")[0].strip()
+    if answer.status_code == 204 or media_type != "application/json":
         return {}
-    return await answer.json()
-
-
-def translate_errors() -> AbstractContextManager[None]:
-    """Translate failures of the library into channel errors."""
-    return translate_http_errors("Discord", ValueError)
+    try:
+        return answer.json()
+    except ValueError as error:
+        what = type(error).__name__
+        raise OutcomeUnknown(f"the connection to Discord failed ({what})") from None
 
 
 def to_channel_error(status: int, answer: Any, headers: Mapping[str, str]) -> ChannelError:

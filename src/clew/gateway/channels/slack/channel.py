@@ -19,7 +19,7 @@ from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import MAX_LENGTH, replace_buttons
 from clew.gateway.channels.slack.socket_mode import SocketModeConnection
 from clew.gateway.channels.slack.transport import SlackApi
-from clew.gateway.http import create_http_session
+from clew.gateway.http import PlatformHttp
 from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class SlackChannel(Channel):
         )
 
     async def __aenter__(self) -> Self:
-        self._http = create_http_session()
+        self._http = PlatformHttp("Slack")
         base_url = self._config.base_url or BASE_URL
         self._api = SlackApi(
             self._http, token=self._token, app_token=self._app_token, base_url=base_url
@@ -120,7 +120,7 @@ class SlackChannel(Channel):
             me = await self._api.call_api("auth.test", {})
         except BaseException:
             # A failed __aenter__ is not followed by __aexit__: close the connections here.
-            await self._http.close()
+            await self._http.aclose()
             raise
         self._identity = codec.SlackIdentity(
             user=me["user_id"],
@@ -136,11 +136,11 @@ class SlackChannel(Channel):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._http.close()
+        await self._http.aclose()
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
-            async with SocketModeConnection(self._http, await self._api.get_socket_url()) as socket:
+            async with SocketModeConnection(await self._api.get_socket_url()) as socket:
                 while not socket.is_ending:
                     envelopes = await socket.read_envelopes(seconds=KEEPALIVE_INTERVAL)
                     yield await self._parse_envelopes(envelopes)

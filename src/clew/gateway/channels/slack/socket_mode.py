@@ -7,10 +7,10 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
+from websockets.exceptions import ConnectionClosed
 
 from clew.errors import AccountRefused, NotSent
-from clew.gateway.channels.slack.transport import translate_errors
+from clew.gateway.http import open_websocket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,17 +27,14 @@ Json = dict[str, Any]
 class SocketModeConnection:
     """One connection; Slack asks for a new one every few hours."""
 
-    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
-        self._http, self._url = http, url
+    def __init__(self, url: str) -> None:
+        self._url = url
         self._frames: asyncio.Queue[Json | None] = asyncio.Queue()
         #: Slack asked for a reconnect.
         self.is_ending = False
 
     async def __aenter__(self) -> Self:
-        with translate_errors():
-            self._websocket = await self._http.ws_connect(
-                self._url, heartbeat=_HEARTBEAT, max_msg_size=0
-            )
+        self._websocket = await open_websocket("Slack", self._url, ping_interval=_HEARTBEAT)
         self._reader_task = asyncio.create_task(self._read_frames(), name="slack:socket")
         return self
 
@@ -57,9 +54,9 @@ class SocketModeConnection:
 
     async def _read_frames(self) -> None:
         try:
-            async for message in self._websocket:
-                if message.type is aiohttp.WSMsgType.TEXT:
-                    self._frames.put_nowait(json.loads(message.data))
+            with suppress(ConnectionClosed):
+                async for frame in self._websocket:
+                    self._frames.put_nowait(json.loads(frame))
         finally:
             self._frames.put_nowait(None)
 
@@ -91,6 +88,6 @@ class SocketModeConnection:
 
     async def acknowledge(self, envelopes: Sequence[Json]) -> None:
         """Acknowledge stored envelopes; after a lost acknowledgement Slack sends them again."""
-        with suppress(aiohttp.ClientError, OSError):
+        with suppress(ConnectionClosed, OSError):
             for envelope in envelopes:
-                await self._websocket.send_str(json.dumps({"envelope_id": envelope["envelope_id"]}))
+                await self._websocket.send(json.dumps({"envelope_id": envelope["envelope_id"]}))

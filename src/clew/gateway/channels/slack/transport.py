@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
-
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from clew.errors import (
     AccountRefused,
@@ -16,12 +12,13 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.http import TOTAL_TIMEOUT, read_file_content, translate_http_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
-    import aiohttp
+    import httpx2
+
+    from clew.gateway.http import PlatformHttp
 
 #: Seconds to wait where Slack names no time.
 _DEFAULT_RETRY_AFTER = 30.0
@@ -48,34 +45,32 @@ _FORMATTING_ERRORS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_
 class SlackApi:
     """The Web API of one app in one workspace."""
 
-    def __init__(
-        self, http: aiohttp.ClientSession, *, token: str, app_token: str, base_url: str
-    ) -> None:
+    def __init__(self, http: PlatformHttp, *, token: str, app_token: str, base_url: str) -> None:
         self._http, self._token, self._app_token = http, token, app_token
+        self._base_url = f"{base_url.rstrip('/')}/"
         self._host = urlsplit(base_url).hostname or ""
-        # Without the library's retries: the rate limiter does the waiting.
-        # Any, since the library's types are incomplete.
-        self._web: Any = AsyncWebClient(
-            token, base_url=base_url, session=http, retry_handlers=[], timeout=int(TOTAL_TIMEOUT)
-        )
 
     async def call_api(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Call a method that changes something."""
-        with translate_errors():
-            answer = await self._web.api_call(method, json=dict(given))
-        return _as_dict(answer.data)
+        return await self._request("POST", method, self._token, json=dict(given))
 
     async def look_up(self, method: str, given: Mapping[str, str]) -> dict[str, Any]:
         """Call a method that only reads."""
-        with translate_errors():
-            answer = await self._web.api_call(method, http_verb="GET", params=dict(given))
-        return _as_dict(answer.data)
+        return await self._request("GET", method, self._token, params=dict(given))
 
     async def get_socket_url(self) -> str:
         """Return the URL of the next socket."""
-        with translate_errors():
-            answer = await self._web.apps_connections_open(app_token=self._app_token)
-        return str(_as_dict(answer.data)["url"])
+        return str((await self._request("POST", "apps.connections.open", self._app_token))["url"])
+
+    async def _request(self, verb: str, method: str, token: str, **given: Any) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {token}"}
+        response = await self._http.request(
+            verb, f"{self._base_url}{method}", headers=headers, **given
+        )
+        answer = _parse_body(response)
+        if response.status_code != 200 or not answer.get("ok"):
+            raise to_channel_error(response.status_code, answer, response.headers)
+        return answer
 
     async def download_file(self, url: str, *, most: int) -> bytes:
         """Download a file from Slack; the token is sent to no other host."""
@@ -83,33 +78,25 @@ class SlackApi:
         if host != self._host and not host.endswith(".slack.com"):
             raise NotDelivered(f"the file is not at Slack but at {host}")
         headers = {"Authorization": f"Bearer {self._token}"}
-        with translate_errors():
-            async with self._http.get(url, headers=headers, allow_redirects=False) as answer:
-                return await read_file_content(answer, "Slack", most=most)
+        return await self._http.download(url, most=most, headers=headers)
 
 
-def _as_dict(found: Any) -> dict[str, Any]:
+def _parse_body(response: httpx2.Response) -> dict[str, Any]:
+    """Return the answer; without one that makes sense, an empty one."""
+    try:
+        found: object = response.json()
+    except ValueError:
+        return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-@contextmanager
-def translate_errors() -> Generator[None]:
-    """Translate failures of the libraries into channel errors."""
-    with translate_http_errors("Slack"):
-        try:
-            yield
-        except SlackApiError as error:
-            raise to_channel_error(error) from None
-
-
-def to_channel_error(error: SlackApiError) -> ChannelError:
+def to_channel_error(
+    status: int, answer: Mapping[str, Any], headers: Mapping[str, str]
+) -> ChannelError:
     """Return the channel error for an unsuccessful response."""
-    response: Any = error.response
-    status: int = response.status_code
-    answer = _as_dict(response.data)
     name = str(answer.get("error", ""))
     if status == 429 or name in ("ratelimited", "rate_limited"):
-        return Throttled(_parse_retry_after(response.headers))
+        return Throttled(_parse_retry_after(headers))
     if status >= 500 or name in _UNKNOWN_OUTCOME_ERRORS or not name:
         return OutcomeUnknown(f"Slack answered {status} {name}".rstrip())
     if name == "missing_scope":
@@ -125,6 +112,6 @@ def to_channel_error(error: SlackApiError) -> ChannelError:
     )
 
 
-def _parse_retry_after(headers: Mapping[str, Any]) -> float:
-    said = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
-    return float(said) if str(said).isdigit() else _DEFAULT_RETRY_AFTER
+def _parse_retry_after(headers: Mapping[str, str]) -> float:
+    said = headers.get("retry-after", "")
+    return float(said) if said.isdigit() else _DEFAULT_RETRY_AFTER

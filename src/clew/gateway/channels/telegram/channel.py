@@ -11,7 +11,7 @@ from clew.core.channel_events import IgnoredEvent
 from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.telegram import codec
-from clew.gateway.channels.telegram.transport import READ_TIMEOUT, TelegramApi, translate_errors
+from clew.gateway.channels.telegram.transport import READ_TIMEOUT, TelegramApi
 from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class TelegramChannel(Channel):
         self.account = bot
         self.capabilities = CAPABILITIES
         self._config = config
-        self._api = TelegramApi.create(token, config.base_url or BASE_URL)
+        self._api = TelegramApi(token, config.base_url or BASE_URL)
         self._identity = codec.TelegramIdentity(id=int(bot), username="", label=config.label)
         self._ignored = IgnoredEventLog(config.name)
 
@@ -79,16 +79,14 @@ class TelegramChannel(Channel):
             await self._connect()
         except BaseException:
             # A failed __aenter__ is not followed by __aexit__: close the connections here.
-            await self._api.shutdown()
+            await self._api.aclose()
             raise
         return self
 
     async def _connect(self) -> None:
-        with translate_errors():
-            await self._api.initialize()
-        bot = self._api.bot
+        bot = await self._api.call_api("getMe", {})
         self._identity = codec.TelegramIdentity(
-            id=bot.id, username=bot.username or "", label=self._config.label
+            id=bot["id"], username=bot.get("username") or "", label=self._config.label
         )
         # Telegram delivers updates to a webhook or to polling, never to both.
         await self._api.call_api("deleteWebhook", {})
@@ -104,7 +102,7 @@ class TelegramChannel(Channel):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._api.shutdown()
+        await self._api.aclose()
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         # Without an offset Telegram starts with the first unconfirmed update.
@@ -180,7 +178,4 @@ class TelegramChannel(Channel):
         found = await self._api.call_api("getFile", {"file_id": file.id})
         if found.get("file_size", 0) > most:
             raise NotDelivered(f"the file has {found['file_size']:,} bytes")
-        content = await self._api.download_file(found["file_path"])
-        if len(content) > most:
-            raise NotDelivered(f"the file has {len(content):,} bytes")
-        return content
+        return await self._api.download_file(found["file_path"], most=most)
