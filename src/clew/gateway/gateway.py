@@ -11,7 +11,6 @@ from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.access import AccessPolicy
 from clew.core.double_text import parse_rule
 from clew.core.health import DeliveryLimits
-from clew.distribution import format_install_command
 from clew.engine.webhooks import WebhookRegistry
 from clew.errors import SettingsError
 from clew.gateway.channel import (
@@ -168,6 +167,6 @@ def find_channel_factory(kind: str, name: str, features: Features | None = None)
         return cast("ChannelFactory", known[kind].load())
     except ImportError as error:
         raise SettingsError(
-            f"[channels.{name}]: {error.name or error} is not installed: "
-            f"{format_install_command(kind)}"
+            f"[channels.{name}]: the channel {kind!r} needs {error.name or error}, which is not "
+            "installed"
         ) from error
