@@ -80,7 +80,10 @@ def test_the_program_alone_prints_its_help(clew: Program, args: list[str]) -> No
 
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
-    code = "import sys; from clew.cli.entry_point import run_command; run_command(['--help']); print(*sys.modules)"
+    code = (
+        "import sys; from clew.cli.entry_point import run_command; run_command(['--help']); "
+        "print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split("\n")[-2].split())
     commands = {entry.module for entry in COMMANDS.values()}
