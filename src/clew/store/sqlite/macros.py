@@ -1,9 +1,10 @@
-"""Translation of the contract's SQL to SQLite's."""
+"""Macros of the contract's SQL on SQLite."""
 
 from __future__ import annotations
 
 import functools
-import re
+
+from clew.store.sql import rewrite_sql
 
 _MACROS = {
     # A number is never reused, as on PostgreSQL: the search index and cursors rely on it.
@@ -13,31 +14,13 @@ _MACROS = {
     "SHARE": "",
     "SKIP": "",
 }
-_TOKEN = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/   # left as they are
-      | \$(?P<number>\d+) | @(?P<macro>\w+)""",
-    re.VERBOSE | re.DOTALL,
-)
-_CONTROL = re.compile(r"\s*(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2048)
 def expand_macros(sql: str) -> str:
     """
-    Return ``sql`` with its macros replaced and ``$1`` as ``?1``, which binds a plain tuple.
+    Return the statement for SQLite, whose ``?1`` binds a plain tuple; cached per text.
 
     :raises ValueError: for an unknown macro, or a statement that would end the transaction
     """
-    if _CONTROL.match(sql):
-        raise ValueError(f"a job cannot control its transaction: {sql!r}")
-    return _TOKEN.sub(_replace_token, sql)
-
-
-def _replace_token(token: re.Match[str]) -> str:
-    if token["number"]:
-        return "?" + token["number"]
-    if token["macro"]:
-        if token["macro"] not in _MACROS:
-            raise ValueError(f"unknown macro @{token['macro']}")
-        return _MACROS[token["macro"]]
-    return token[0]
+    return rewrite_sql(sql, _MACROS, parameter="?")
