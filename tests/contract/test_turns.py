@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.core.delivery import DeliveryKind, NewDelivery
+from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.double_text import DoubleText
 from clew.core.ids import (
     ApprovalId,
@@ -286,3 +286,22 @@ def test_a_name_longer_than_any_name_means_nothing(desk: Desk) -> None:
     assert desk.do(conversations.resolve_conversation, name) == C1
     with pytest.raises(conversations.NotFound):
         desk.do(conversations.resolve_conversation, name + "y")
+
+
+def test_dead_letters_come_in_pages_newest_first(desk: Desk) -> None:
+    started(desk)
+    names = [DeliveryId(f"dlv_{number}") for number in range(4)]
+    for name in names:
+        new = NewDelivery(id=name, route=MAIN.key, kind=DeliveryKind.NOTICE, body=name)
+        desk.do(deliveries.add_delivery, C1, new)
+    for name in names[:3]:
+        desk.do(deliveries.drop_delivery, name, why="gone")
+    failed = (DeliveryState.FAILED,)
+
+    def page(before: DeliveryId | None) -> list[DeliveryId]:
+        found = desk.do(deliveries.list_dead_letters, failed, limit=2, before=before)
+        return [letter.id for letter, _ in found]
+
+    assert [page(None), page(names[1]), page(names[0])] == [names[2:0:-1], names[:1], []]
+    every = desk.do(deliveries.list_dead_letters, tuple(DeliveryState))
+    assert [letter.id for letter, _ in every] == names[::-1]

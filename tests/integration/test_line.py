@@ -158,8 +158,7 @@ async def test_messages_that_race_with_a_new_conversation_land_on_one_side(world
 
 
 def _items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
-    found = t.fetch_all(f"{rows.INBOX} WHERE conversation_id = $1 ORDER BY n", conversation)
-    return [rows.to_inbox_item(row) for row in found]
+    return rows.INBOX.fetch_all(t, "WHERE conversation_id = $1 ORDER BY n", conversation)
 
 
 async def test_a_new_conversation_ends_what_runs_and_cancels_what_waits(world: World) -> None:

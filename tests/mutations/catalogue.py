@@ -173,7 +173,7 @@ ALL = (
         name="ended-session",
         mechanism="nothing appends to an ended session",
         file=f"{_TRANSACTIONS}/entries.py",
-        old="    if row[0] != session or row[1] is not None:\n",
+        old="    if head != session or ended_at is not None:\n",
         new="    if row is False:\n",
         test=f"{_LEASES}nothing_appends_to_a_session_that_has_ended_and_the_head_is_named[sqlite]",
     ),

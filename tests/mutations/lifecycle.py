@@ -62,7 +62,7 @@ LIFECYCLE = (
         name="old-session-id",
         mechanism="any session id of a conversation stands for it",
         file=f"{_TRANSACTIONS}/conversations.py",
-        old=("        or t.fetch_one(_BY_SESSION, name)\n"),
+        old=("        or t.fetch_value(_BY_SESSION, name)\n"),
         new="",
         test=f"{_CLOSING}3_after_a_compaction_the_old_session_id_acts_on_the_new_session[sqlite]",
     ),
@@ -160,7 +160,7 @@ LIFECYCLE = (
         name="own-lease",
         mechanism="a compaction leaves the lease of its own process's turn",
         file=f"{_TRANSACTIONS}/compactions.py",
-        old="if held is not None and held[0] == owner:",
+        old="if holder == owner:",
         new="if False:",
         test=f"{_S3}a_compaction_beside_a_running_turn_of_the_same_process_leaves_its_lease"
         "[sqlite]",

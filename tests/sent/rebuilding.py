@@ -179,8 +179,9 @@ class Talk:
     def __init__(self, t: Tx, conversation: ConversationId) -> None:
         self._t, self._id = t, conversation
         self._sessions = {each.id: each for each in sessions.list_sessions(t, conversation)}
-        found = t.fetch_all(f"{rows.ENTRY} WHERE conversation_id = $1 ORDER BY seq", conversation)
-        self._entries = [rows.to_entry(row) for row in found]
+        self._entries = rows.ENTRY.fetch_all(
+            t, "WHERE conversation_id = $1 ORDER BY seq", conversation
+        )
         self._places: dict[int, Place] = {}
 
     def answered_by(self, response_id: str | None) -> Iterator[Place]:

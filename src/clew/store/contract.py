@@ -21,6 +21,7 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
+    cast,
 )
 
 if TYPE_CHECKING:
@@ -101,6 +102,14 @@ class Tx(Protocol):
     def fetch_column(self, sql: LiteralString, *args: Value) -> list[Any]:
         """Return the only column of all rows."""
         return [value for (value,) in self.fetch_all(sql, *args)]
+
+    def fetch_map(self, sql: LiteralString, *args: Value) -> dict[Any, Any]:
+        """Return all rows of two columns: the second by the first."""
+        return dict(cast("list[tuple[Any, Any]]", self.fetch_all(sql, *args)))
+
+    def exists(self, sql: LiteralString, *args: Value) -> bool:
+        """Return true if there is a row."""
+        return self.fetch_one(sql, *args) is not None
 
     def is_alive(self, owner: str) -> bool:
         """Return true if the process registered as ``owner`` still proves that it is alive."""

@@ -75,10 +75,9 @@ def find_pending_feature_migrations(t: Tx, schemas: Iterable[FeatureSchema]) -> 
 
 def _find_due(t: Tx, schema: FeatureSchema) -> list[FeatureMigration]:
     known = schema.load_migrations()
-    rows = t.fetch_all(
+    applied = t.fetch_map(
         "SELECT number, sha256 FROM feature_migration WHERE feature = $1", schema.feature
     )
-    applied: dict[int, str] = {row[0]: row[1] for row in rows}
     newest = max((migration.number for migration in known), default=0)
     if max(applied, default=0) > newest:
         raise StoreUnusable(

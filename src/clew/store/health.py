@@ -24,17 +24,15 @@ class ClockReadings:
 
 def read_clocks(t: Tx) -> ClockReadings:
     """Return the database host's time and the time of the newest entry."""
-    row = t.fetch_one("SELECT created_at FROM entry ORDER BY n DESC LIMIT 1")
+    newest = t.fetch_value("SELECT created_at FROM entry ORDER BY n DESC LIMIT 1")
     return ClockReadings(
-        now=from_millis(t.now), newest=None if row is None else from_millis(row[0])
+        now=from_millis(t.now), newest=None if newest is None else from_millis(newest)
     )
 
 
 def read_journal_mode(t: Tx) -> str:
     """Return SQLite's journal mode: ``wal``, or ``delete`` for a rollback journal."""
-    row = t.fetch_one("PRAGMA journal_mode")
-    assert row is not None
-    return row[0]
+    return t.fetch_value("PRAGMA journal_mode")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,11 +64,13 @@ class OrphanedLeases:
 
 def find_orphaned_leases(t: Tx) -> list[OrphanedLeases]:
     """Return the leases of dead owners; the next owner of each conversation takes it over."""
-    held = t.fetch_all(
+    held = t.fetch_map(
         "SELECT owner, count(*) FROM lease WHERE owner IS NOT NULL GROUP BY owner ORDER BY owner"
     )
     return [
-        OrphanedLeases(owner=row[0], conversations=row[1]) for row in held if not t.is_alive(row[0])
+        OrphanedLeases(owner=owner, conversations=count)
+        for owner, count in held.items()
+        if not t.is_alive(owner)
     ]
 
 
@@ -89,11 +89,10 @@ class ServerInfo:
 
 def read_server_info(t: Tx) -> ServerInfo:
     """Return the facts about the server; PostgreSQL only."""
-    row = t.fetch_one(
+    ((version, size, syncs, standbys),) = t.fetch_all(
         """
         SELECT current_setting('server_version'), pg_database_size(current_database()),
                current_setting('fsync'), current_setting('synchronous_standby_names')
         """
     )
-    assert row is not None
-    return ServerInfo(version=row[0], size=row[1], syncs=row[2] == "on", standbys=row[3])
+    return ServerInfo(version=version, size=size, syncs=syncs == "on", standbys=standbys)

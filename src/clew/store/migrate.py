@@ -108,7 +108,7 @@ def read_applied_migrations(t: Tx) -> dict[int, str] | None:
     """
     tables = t.fetch_column(_TABLES[t.dialect])
     if "migration" in tables:
-        return dict(t.fetch_all("SELECT number, sha256 FROM migration"))  # pyright: ignore[reportArgumentType]
+        return t.fetch_map("SELECT number, sha256 FROM migration")
     if tables:
         raise StoreUnusable(
             f"the database belongs to another program (it has a table {min(tables)!r}): "

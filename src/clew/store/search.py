@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, LiteralString
 
 from clew.clock import from_millis
 from clew.core.entry import Role
-from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL
 from clew.core.search import ParsedQuery, parse_query, tokenize_text
 from clew.errors import SearchNotReady, UsageError
@@ -25,8 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from clew.core.ids import ConversationId
     from clew.core.scope import Scope
-    from clew.store.contract import Row, Tx
+    from clew.store.contract import Tx
+    from clew.store.search_index import CandidateMessage
 
 #: A search returns what it has found after comparing this many candidates.
 MAX_EXAMINED = 4000
@@ -72,12 +73,12 @@ def search_messages(
     _raise_if_not_ready(t)
     hits: list[SearchHit] = []
     last = 0
-    for examined, row in enumerate(_iter_candidates(t, wanted, viewer, before)):
+    for examined, message in enumerate(_iter_candidates(t, wanted, viewer, before)):
         if len(hits) == limit or examined == MAX_EXAMINED:
             return SearchPage(items=tuple(hits), next=str(last))
-        last = row[0]
-        if wanted.matches_text(row[4]):
-            hits.append(_to_hit(row, wanted))
+        last = message.n
+        if wanted.matches_text(message.text):
+            hits.append(_to_hit(message, wanted))
     return SearchPage(items=tuple(hits), next=None)
 
 
@@ -98,39 +99,41 @@ def _raise_if_not_ready(t: Tx) -> None:
 
 def is_damaged(t: Tx) -> bool:
     """Return true if the index has to be rebuilt."""
-    row = t.fetch_one("SELECT is_broken FROM search_state")
-    return row is None or bool(row[0])
+    return t.fetch_value("SELECT is_broken FROM search_state") != 0
 
 
-def _iter_candidates(t: Tx, wanted: ParsedQuery, viewer: Scope, before: int) -> Iterator[Row]:
+def _iter_candidates(
+    t: Tx, wanted: ParsedQuery, viewer: Scope, before: int
+) -> Iterator[CandidateMessage]:
     """Iterate over the messages that have to be compared, newest first, each once."""
     needed = wanted.index_tokens()
     if viewer != LOCAL:
         needed.append(scope_token(viewer))
     tail = (
-        row for row in t.search_index.iter_unindexed(viewer, before) if wanted.matches_text(row[4])
+        message
+        for message in t.search_index.iter_unindexed(viewer, before)
+        if wanted.matches_text(message.text)
     )
     last = MAX_ENTRY_NUMBER
-    for row in heapq.merge(
-        tail, t.search_index.iter_matches(needed, viewer, before), key=_entry_number, reverse=True
-    ):
-        if row[0] != last:  # an index under rebuild may also contain unindexed messages
-            yield row
-        last = row[0]
+    indexed = t.search_index.iter_matches(needed, viewer, before)
+    for message in heapq.merge(tail, indexed, key=_entry_number, reverse=True):
+        if message.n != last:  # an index under rebuild may also contain unindexed messages
+            yield message
+        last = message.n
 
 
-def _entry_number(row: Row) -> int:
-    return row[0]
+def _entry_number(message: CandidateMessage) -> int:
+    return message.n
 
 
-def _to_hit(row: Row, wanted: ParsedQuery) -> SearchHit:
+def _to_hit(message: CandidateMessage, wanted: ParsedQuery) -> SearchHit:
     return SearchHit(
-        conversation_id=ConversationId(row[1]),
-        seq=row[2],
-        role=Role(row[3]),
-        title=row[6],
-        snippet=wanted.make_snippet(row[4]),
-        created_at=from_millis(row[5]),
+        conversation_id=message.conversation_id,
+        seq=message.seq,
+        role=Role(message.role),
+        title=message.title,
+        snippet=wanted.make_snippet(message.text),
+        created_at=from_millis(message.created_at),
     )
 
 
@@ -205,4 +208,4 @@ def unindex_entries(t: Tx, conversation: ConversationId, *, limit: int = 50) -> 
         t.search_index.remove_messages(
             [(n, message_tokens(scope, text)) for n, scope, text in found]
         )
-    return [row[0] for row in found]
+    return [n for n, _, _ in found]

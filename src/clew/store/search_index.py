@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, LiteralString, Protocol
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from clew.core.ids import ConversationId
     from clew.core.scope import Scope
-
-#: As ``clew.store.contract``, which imports this module, has it.
-Row = tuple[Any, ...]
 
 #: Above every ``entry.n``.
 MAX_ENTRY_NUMBER = 2**62
 
 #: In one batch.
 _MAX_BATCH_CHARACTERS = 50_000
-#: Columns of a candidate message, from ``entry e`` and ``conversation c``.
+#: Columns of a ``CandidateMessage``, from ``entry e`` and ``conversation c``.
 MESSAGE_COLUMNS: LiteralString = (
     "e.n, e.conversation_id, e.seq, e.role, e.text, e.created_at, c.title"
 )
@@ -28,17 +26,38 @@ VISIBLE_CONDITION: LiteralString = (
 )
 
 
+class CandidateMessage(NamedTuple):
+    """Message that may match a query."""
+
+    n: int
+    conversation_id: ConversationId
+    seq: int
+    role: str
+    text: str
+    created_at: int
+    title: str | None
+
+
+class UnindexedMessage(NamedTuple):
+    """Message to be indexed."""
+
+    n: int
+    scope: Scope
+    text: str
+
+
 def scope_token(scope: Scope) -> str:
     """Return the token that marks a message's scope in the index."""
     # Starts with a private-use character, which is a token of its own in any text.
     return "\ue000" + hashlib.sha256(scope.encode()).hexdigest()[:12]
 
 
-def take_within_budget(messages: list[Row]) -> list[Row]:
-    """Return the first of ``(n, scope, text)`` that are quick to index, at least one."""
+def take_within_budget(rows: list[tuple[Any, ...]]) -> list[UnindexedMessage]:
+    """Return the first messages that are quick to index, at least one."""
+    messages = [UnindexedMessage(*row) for row in rows]
     left = _MAX_BATCH_CHARACTERS
-    for count, (_, _, text) in enumerate(messages):
-        left -= len(text)
+    for count, message in enumerate(messages):
+        left -= len(message.text)
         if left < 0:
             return messages[: max(count, 1)]
     return messages
@@ -48,24 +67,26 @@ class SearchIndex(Protocol):
     """
     Inverted index from tokens to the ``n`` of messages.
 
-    Rows are ``MESSAGE_COLUMNS``, newest first, and lazy: callers stop when they have
-    enough. A damaged index raises ``SearchNotReady``.
+    Messages are found newest first, and lazily: callers stop when they have enough. A
+    damaged index raises ``SearchNotReady``.
     """
 
     def count_unindexed(self, most: int) -> int:
         """Return how many messages are not indexed, counting up to ``most``."""
         ...
 
-    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[CandidateMessage]:
         """Iterate over the unindexed messages with an ``n`` below ``before``."""
         ...
 
-    def iter_matches(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_matches(
+        self, tokens: Sequence[str], viewer: Scope, before: int
+    ) -> Iterator[CandidateMessage]:
         """Iterate over the indexed messages below ``before`` that have all ``tokens``."""
         ...
 
-    def claim_unindexed(self, limit: int) -> list[Row]:
-        """Return the oldest unindexed messages as ``(n, scope, text)``, to be added now."""
+    def claim_unindexed(self, limit: int) -> list[UnindexedMessage]:
+        """Return the oldest unindexed messages, to be added now."""
         ...
 
     def add_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:

@@ -18,19 +18,20 @@ _UNREFERENCED_AFTER = 24 * 3600 * 1000
 
 def _iter_keys(t: Tx) -> Iterator[bytes]:
     last = b""
-    while rows := t.fetch_all(
+    while keys := t.fetch_column(
         "SELECT sha256 FROM blob WHERE sha256 > $1 ORDER BY sha256 LIMIT 500", last
     ):
-        yield from (bytes(row[0]) for row in rows)
-        last = bytes(rows[-1][0])
+        yield from map(bytes, keys)
+        last = bytes(keys[-1])
 
 
 def _find_changed_blobs(t: Tx, again: Violation | None = None) -> list[Violation]:
     found: list[Violation] = []
     for sha256 in _iter_keys(t) if again is None else [bytes.fromhex(again.subject)]:
-        row = t.fetch_one("SELECT size, bytes FROM blob WHERE sha256 = $1", sha256)
-        if row is not None and (wrong := _compare_content(sha256, row[0], bytes(row[1]))):
-            found.append(wrong)
+        rows = t.fetch_all("SELECT size, bytes FROM blob WHERE sha256 = $1", sha256)
+        for size, content in rows:
+            if wrong := _compare_content(sha256, size, bytes(content)):
+                found.append(wrong)
         if len(found) >= MAX_VIOLATIONS:
             break
     return found

@@ -29,6 +29,8 @@ _COLUMNS: LiteralString = """
            e.calls, e.answers, e.format, e.message, e.created_at, e.prev_hash, e.hash
     FROM entry e
 """
+#: The hashed columns.
+_HASHED = slice(0, -2)
 _BY_STORAGE_ORDER: LiteralString = f"{_COLUMNS} WHERE e.n > $1 AND e.n <= $2 ORDER BY e.n"
 _BY_CONVERSATION: LiteralString = f"""
     {_COLUMNS} JOIN lease l ON l.conversation_id = e.conversation_id
@@ -63,8 +65,7 @@ class LogSegment:
 
 def last_entry_number(t: Tx) -> int:
     """Return the number of the newest entry, in storage order."""
-    row = t.fetch_one("SELECT max(n) FROM entry")
-    return 0 if row is None or row[0] is None else row[0]
+    return t.fetch_value("SELECT max(n) FROM entry") or 0
 
 
 def walk_segment(t: Tx, first: int, last: int) -> LogSegment:
@@ -78,23 +79,23 @@ def walk_segment(t: Tx, first: int, last: int) -> LogSegment:
 def _walk_rows(rows: list[Row], found: LogSegment) -> None:
     ends, broken, unpaired = found.ends, found.broken, found.unpaired
     for row in rows:
-        conversation, seq, prev, own = row[0], row[1], row[13], row[14]
-        if chain_hash(prev, row[:13]) != own:
+        conversation, seq, _, _, _, kind, _, _, asked, answered, _, _, _, prev, own = row
+        if chain_hash(prev, row[_HASHED]) != own:
             broken.add(conversation)
         before = ends.get(conversation)
         if before is None:
-            answers, calls = (row[9], row[8]) if row[5] == _MESSAGE else (_NO_MESSAGE, _NO_MESSAGE)
+            answers, calls = (answered, asked) if kind == _MESSAGE else (_NO_MESSAGE, _NO_MESSAGE)
             ends[conversation] = (seq, prev, answers, seq, own, calls)
             continue
         first, first_prev, answers, last, last_hash, calls = before
         if seq != last + 1 or prev != last_hash:
             broken.add(conversation)
-        if row[5] == _MESSAGE:
+        if kind == _MESSAGE:
             if answers is _NO_MESSAGE:
-                answers = row[9]
-            elif row[9] != calls:
+                answers = answered
+            elif answered != calls:
                 unpaired.add(conversation)
-            calls = row[8]
+            calls = asked
         ends[conversation] = (first, first_prev, answers, seq, own, calls)
 
 
@@ -114,7 +115,7 @@ def join_segments(stretches: Iterable[LogSegment]) -> LogSegment:
             kept = (first, first_prev, answers, last, last_hash, calls or asked)
             whole.ends[conversation] = kept
     # Calls that wait for their result, or lack it.
-    whole.unpaired |= {name for name, ends in whole.ends.items() if ends[5] != _NO_CALLS}
+    whole.unpaired |= {name for name, (*_, calls) in whole.ends.items() if calls != _NO_CALLS}
     return whole
 
 
@@ -124,25 +125,27 @@ def find_broken_entries(t: Tx, conversation: ConversationId) -> list[Violation]:
     seq, hashed = 0, GENESIS
     while rows := t.fetch_all(_BY_CONVERSATION, conversation, seq):
         for row in rows:
-            prev, own = bytes(row[13]), bytes(row[14])
-            if chain_hash(prev, row[:13]) != own:
+            _, number, *_, prev, own = row
+            prev, own = bytes(prev), bytes(own)
+            if chain_hash(prev, row[_HASHED]) != own:
                 found.append(_entry_violation(row, "is not what was said: its hash is another one"))
             # A missing number is reported by another check.
-            elif row[1] == seq + 1 and prev != hashed:
+            elif number == seq + 1 and prev != hashed:
                 found.append(
                     _entry_violation(row, "does not follow the one before: that one was replaced")
                 )
-            seq, hashed = row[1], own
+            seq, hashed = number, own
     return found
 
 
 def _entry_violation(row: Row, what: str) -> Violation:
+    conversation, seq, entry, *_ = row
     return Violation(
-        conversation=ConversationId(row[0]),
-        seq=row[1],
-        subject=row[2],
+        conversation=ConversationId(conversation),
+        seq=seq,
+        subject=entry,
         repairable=False,
-        detail=f"entry {row[2]} {what}",
+        detail=f"entry {entry} {what}",
     )
 
 

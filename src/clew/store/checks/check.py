@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, LiteralString, Protocol, cast
+from typing import TYPE_CHECKING, Any, LiteralString, Protocol, cast
 
 from clew.core.ids import ConversationId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from clew.store.contract import Row, Tx
+    from clew.store.contract import Tx
 
 #: Violations of one check that are reported at once; a repair continues until there are none.
 MAX_VIOLATIONS = 1000
@@ -95,7 +95,7 @@ class SqlViolationFinder:
         return [violation_from_row(row) for row in t.fetch_all(_LIMITED.format(self.everywhere))]
 
 
-def violation_from_row(row: Row) -> Violation:
+def violation_from_row(row: Sequence[Any]) -> Violation:
     """Build a violation from ``conversation, seq, subject, repairable, detail``."""
     conversation, seq, subject, sure, detail = row
     return Violation(

@@ -64,7 +64,7 @@ _CONTEXT: LiteralString = """
 def _find_unpaired_calls(t: Tx, again: Violation | None = None) -> list[Violation]:
     if again is not None:
         return [] if again.conversation is None else _check_pairs(t, again.conversation)
-    return confirm_unpaired(t, (row[0] for row in t.fetch_all(_SUSPECTS)))
+    return confirm_unpaired(t, t.fetch_column(_SUSPECTS))
 
 
 def find_unpaired_after_walk(t: Tx, unpaired: Iterable[str]) -> list[Violation]:
@@ -74,11 +74,11 @@ def find_unpaired_after_walk(t: Tx, unpaired: Iterable[str]) -> list[Violation]:
     If all neighbours in the log pair, those in a context do, except at the ends of its
     ranges and beside literals in its base.
     """
-    bases = t.fetch_all(
+    bases = t.fetch_column(
         "SELECT DISTINCT conversation_id FROM head h WHERE EXISTS ("
         "SELECT 1 FROM base_item b WHERE b.session_id = h.session_id)"
     )
-    return confirm_unpaired(t, {*unpaired, *(row[0] for row in bases)})
+    return confirm_unpaired(t, {*unpaired, *bases})
 
 
 def confirm_unpaired(t: Tx, conversations: Iterable[str]) -> list[Violation]:

@@ -74,8 +74,11 @@ def find_fast(t: Tx) -> list[tuple[Check, Violation]]:
 
 
 def _run_combined(t: Tx, statements: list[LiteralString]) -> list[tuple[Check, Violation]]:
-    rows = [row for statement in statements for row in t.fetch_all(statement)]
-    return [(CHECKS_BY_NAME[row[0]], violation_from_row(row[1:])) for row in rows]
+    return [
+        (CHECKS_BY_NAME[check], violation_from_row(violation))
+        for statement in statements
+        for check, *violation in t.fetch_all(statement)
+    ]
 
 
 def find_all(t: Tx) -> list[tuple[Check, Violation]]:
@@ -98,7 +101,7 @@ def count_rows(t: Tx) -> dict[str, int]:
     counted: LiteralString = " UNION ALL ".join(
         [f"SELECT '{table}', count(*) FROM {table}" for table in COUNTED_TABLES]
     )
-    rows = t.fetch_all(counted)
+    found = t.fetch_map(counted)
     for table in list_feature_tables(t):
-        rows += t.fetch_all(f"SELECT '{table.name}', count(*) FROM {table.name}")
-    return {row[0]: row[1] for row in rows}
+        found[table.name] = t.fetch_value(f"SELECT count(*) FROM {table.name}")
+    return found

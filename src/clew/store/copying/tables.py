@@ -97,7 +97,7 @@ def lock_tables(t: Tx) -> None:
 
 def read_sequences(t: Tx) -> dict[str, int]:
     """Return the highest number that each numbered table has ever assigned."""
-    return dict(t.fetch_all(_SEQUENCES[t.dialect]))  # pyright: ignore[reportArgumentType]
+    return t.fetch_map(_SEQUENCES[t.dialect])
 
 
 def set_sequences(t: Tx, given: dict[str, int]) -> None:

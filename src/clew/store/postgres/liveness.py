@@ -122,4 +122,4 @@ def _run_lock_statement(connection: Connection, sql: bytes, owner: str) -> bool:
     key = advisory_lock_key(owner)
     signed = key - (1 << 64) if key >> 63 else key
     row = call_with_timeout(connection, lambda link: link.execute(sql, (signed,)).fetchone())
-    return row is not None and bool(row[0])
+    return row == (True,)

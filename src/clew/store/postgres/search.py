@@ -6,13 +6,19 @@ import zlib
 from typing import TYPE_CHECKING, LiteralString
 
 from clew.errors import SearchNotReady, StoreDamaged
-from clew.store.search_index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
+from clew.store.search_index import (
+    MESSAGE_COLUMNS,
+    VISIBLE_CONDITION,
+    CandidateMessage,
+    take_within_budget,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clew.core.scope import Scope
-    from clew.store.contract import Row, Tx
+    from clew.store.contract import Tx
+    from clew.store.search_index import UnindexedMessage
 
 # A GIN index knows no order, so what it finds is narrowed to blocks of neighbouring n, the newest
 # first, then larger ones. Each message has a token per size of block; sizes are powers of two.
@@ -87,67 +93,70 @@ class PostgresSearchIndex:
         self._t = t
 
     def count_unindexed(self, most: int) -> int:
-        row = self._t.fetch_one(
+        return self._t.fetch_value(
             f"SELECT count(*) FROM (SELECT 1 FROM ({_UNINDEXED}) b LIMIT $1) c", most
         )
-        return 0 if row is None else row[0]
 
-    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[CandidateMessage]:
         while True:
             rows = self._t.fetch_all(_TAIL, viewer, before, _CHUNK)
-            yield from rows
+            for row in rows:
+                message = CandidateMessage(*row)
+                before = message.n
+                yield message
             if len(rows) < _CHUNK:
                 return
-            before = rows[-1][0]
 
-    def iter_matches(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_matches(
+        self, tokens: Sequence[str], viewer: Scope, before: int
+    ) -> Iterator[CandidateMessage]:
         wanted = _format_array(_hash_token(token) for token in tokens)
         try:
             for numbers in self._iter_block_matches(wanted, before):
                 for start in range(0, len(numbers), _CHUNK):
                     chunk = _format_array(numbers[start : start + _CHUNK])
-                    yield from self._t.fetch_all(_ROWS, viewer, chunk)
+                    found = self._t.fetch_all(_ROWS, viewer, chunk)
+                    yield from (CandidateMessage(*row) for row in found)
         except StoreDamaged as error:
             raise SearchNotReady(damaged=True) from error
 
     def _iter_block_matches(self, wanted: str, before: int) -> Iterator[list[int]]:
-        row = self._t.fetch_one("SELECT max(n) FROM search_index")
-        if row is None or row[0] is None:
+        newest = self._t.fetch_value("SELECT max(n) FROM search_index")
+        if newest is None:
             return
-        before = min(before, row[0] + 1)
+        before = min(before, newest + 1)
         for level, size in enumerate(_BLOCKS):
             block = (before - 1) >> size
             blocks = _format_array(
                 _block_token(level, number) for number in (block, block - 1) if number >= 0
             )
-            found = self._t.fetch_all(_FIND, wanted, blocks, before)
-            yield [row[0] for row in found]
+            yield self._t.fetch_column(_FIND, wanted, blocks, before)
             before = max(block - 1, 0) << size
             if before <= 0:
                 return
-        yield [row[0] for row in self._t.fetch_all(_FIND_ANYWHERE, wanted, before)]
+        yield self._t.fetch_column(_FIND_ANYWHERE, wanted, before)
 
-    def claim_unindexed(self, limit: int) -> list[Row]:
+    def claim_unindexed(self, limit: int) -> list[UnindexedMessage]:
         # One batch at a time: the row is the lock.
-        row = self._t.fetch_one("SELECT indexed, target FROM search_state @LOCK")
-        if row is not None and row[0] < row[1]:
+        ((indexed, target),) = self._t.fetch_all("SELECT indexed, target FROM search_state @LOCK")
+        if indexed < target:
             # Locked: a concurrent deletion waits and finds them in the index, or they are gone.
-            if rows := self._fetch_messages(_TO_REBUILD, limit, lock="FOR KEY SHARE OF e"):
-                self._remove_from_todo(_format_array(row[0] for row in rows))
-                self._t.execute("UPDATE search_state SET indexed = $1", rows[-1][0])
-                return rows
+            if messages := self._fetch_messages(_TO_REBUILD, limit, lock="FOR KEY SHARE OF e"):
+                self._remove_from_todo(_format_array(each.n for each in messages))
+                self._t.execute("UPDATE search_state SET indexed = $1", messages[-1].n)
+                return messages
             self._t.execute("UPDATE search_state SET indexed = target")
         found = self._fetch_messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
         # Rows missing here were deleted meanwhile, with their messages: do not add those.
-        taken = self._remove_from_todo(_format_array(row[0] for row in found))
-        rows = [row for row in found if row[0] in taken]
-        if not rows:
+        taken = self._remove_from_todo(_format_array(each.n for each in found))
+        messages = [each for each in found if each.n in taken]
+        if not messages:
             self._delete_orphans()  # or the maintenance would find them for ever
-        return rows
+        return messages
 
     def _fetch_messages(
         self, which: LiteralString, limit: int, *, lock: LiteralString = ""
-    ) -> list[Row]:
+    ) -> list[UnindexedMessage]:
         return take_within_budget(
             self._t.fetch_all(
                 f"""
@@ -162,10 +171,10 @@ class PostgresSearchIndex:
 
     def _remove_from_todo(self, numbers: str) -> set[int]:
         """Remove messages from ``search_todo``; return which of them were there."""
-        gone = self._t.fetch_all(
+        gone = self._t.fetch_column(
             "DELETE FROM search_todo WHERE n = ANY (CAST($1 AS bigint[])) RETURNING n", numbers
         )
-        return {row[0] for row in gone}
+        return set(gone)
 
     def add_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
         if not messages:
@@ -193,9 +202,8 @@ class PostgresSearchIndex:
     def find_faults(self) -> list[str]:
         found: list[str] = []
         for sql, what in _FAULTS:
-            row = self._t.fetch_one(sql)
-            if row is not None and row[0]:
-                found.append(f"{row[0]} {what}")
+            if count := self._t.fetch_value(sql):
+                found.append(f"{count} {what}")
         return found
 
     def clear(self) -> None:

@@ -99,7 +99,7 @@ def _fetch_lines(t: Tx, sql: LiteralString) -> list[str]:
 
 
 def _classify_lines(t: Tx, lines: list[str]) -> DamageReport:
-    roots: dict[int, str] = dict(t.fetch_all(_ROOTS))  # pyright: ignore[reportArgumentType]
+    roots: dict[int, str] = t.fetch_map(_ROOTS)
     data: list[str] = []
     search: list[str] = []
     rows: list[tuple[str, str]] = []

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import SearchNotReady, StoreError, StoreFull, StoreUnavailable
-from clew.store.search_index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
+from clew.store.search_index import (
+    MESSAGE_COLUMNS,
+    VISIBLE_CONDITION,
+    CandidateMessage,
+    take_within_budget,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.core.scope import Scope
-    from clew.store.contract import Row, Tx, Value
+    from clew.store.contract import Tx, Value
+    from clew.store.search_index import UnindexedMessage
 
 #: As in ``0001_first.sqlite.sql``.
 _CREATE: tuple[LiteralString, ...] = (
@@ -67,7 +73,7 @@ class SqliteSearchIndex:
         self._t = t
 
     def count_unindexed(self, most: int) -> int:
-        row = self._t.fetch_one(
+        return self._t.fetch_value(
             """
             SELECT count(*) FROM (
                 SELECT 1 FROM entry
@@ -76,12 +82,13 @@ class SqliteSearchIndex:
             """,
             most,
         )
-        return 0 if row is None else row[0]
 
-    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[CandidateMessage]:
         return self._fetch_chunks(_TAIL, viewer, before)
 
-    def iter_matches(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_matches(
+        self, tokens: Sequence[str], viewer: Scope, before: int
+    ) -> Iterator[CandidateMessage]:
         found = False
         try:
             for row in self._fetch_chunks(_FIND, viewer, before, _build_match(tokens)):
@@ -94,14 +101,17 @@ class SqliteSearchIndex:
 
     def _fetch_chunks(
         self, sql: LiteralString, viewer: Scope, before: int, *more: Value
-    ) -> Iterator[Row]:
+    ) -> Iterator[CandidateMessage]:
         size = _FIRST_CHUNK
         while True:
             rows = self._t.fetch_all(sql, viewer, before, size, *more)
-            yield from rows
+            for row in rows:
+                message = CandidateMessage(*row)
+                before = message.n
+                yield message
             if len(rows) < size:
                 return
-            before, size = rows[-1][0], _CHUNK
+            size = _CHUNK
 
     def _check_not_emptied(self) -> None:
         """Raise if the index is empty: an overwritten root page can read as an empty index."""
@@ -117,8 +127,8 @@ class SqliteSearchIndex:
         ):
             raise SearchNotReady(damaged=True)
 
-    def claim_unindexed(self, limit: int) -> list[Row]:
-        rows = take_within_budget(
+    def claim_unindexed(self, limit: int) -> list[UnindexedMessage]:
+        messages = take_within_budget(
             self._t.fetch_all(
                 """
                 SELECT e.n, c.scope, e.text
@@ -129,16 +139,15 @@ class SqliteSearchIndex:
                 limit,
             )
         )
-        if rows:
-            self._t.execute("UPDATE search_state SET indexed = $1", rows[-1][0])
-        return rows
+        if messages:
+            self._t.execute("UPDATE search_state SET indexed = $1", messages[-1].n)
+        return messages
 
     def add_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
         self._write_changes("INSERT INTO search_index (rowid, tokens) VALUES ($1, $2)", messages)
 
     def remove_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
-        row = self._t.fetch_one("SELECT indexed FROM search_state")
-        indexed = 0 if row is None else row[0]
+        indexed = self._t.fetch_value("SELECT indexed FROM search_state")
         self._write_changes(
             "INSERT INTO search_index (search_index, rowid, tokens) VALUES ('delete', $1, $2)",
             [(n, tokens) for n, tokens in messages if n <= indexed],
@@ -159,12 +168,11 @@ class SqliteSearchIndex:
         self._t.fetch_one(f"SELECT count(*) FROM ({_INDEXED_MESSAGES})")
         try:
             for part in ("search_index", *_PARTS):
-                lines = [str(row[0]) for row in self._t.fetch_all(f"PRAGMA quick_check({part})")]
+                lines = self._t.fetch_column(f"PRAGMA quick_check({part})")
                 found += [line for line in lines if line != "ok"]
             for sql, what in () if found else _FAULTS:
-                row = self._t.fetch_one(sql, _build_match([_SENTINEL]))
-                if row is not None and row[0]:
-                    found.append(f"{row[0]} {what}")
+                if count := self._t.fetch_value(sql, _build_match([_SENTINEL])):
+                    found.append(f"{count} {what}")
         except StoreError as error:
             raise _translate_index_error(error) from error
         return found
@@ -190,11 +198,10 @@ class SqliteSearchIndex:
         return cast("LiteralString", next(name for name in names if name not in taken))
 
     def find_leftover_tables(self) -> list[LiteralString]:
-        found = self._t.fetch_all(
+        return self._t.fetch_column(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE $1",
             f"{_LEFTOVER_PREFIX}%",
         )
-        return [row[0] for row in found]
 
     def drop_leftover_table(self, remains: LiteralString) -> None:
         try:

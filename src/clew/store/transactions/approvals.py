@@ -90,8 +90,7 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
 
 
 def _last_asked_at(t: Tx, turn: TurnId) -> int:
-    row = t.fetch_one("SELECT max(asked_at) FROM approval WHERE turn_id = $1", turn)
-    return 0 if row is None or row[0] is None else row[0]
+    return t.fetch_value("SELECT max(asked_at) FROM approval WHERE turn_id = $1", turn) or 0
 
 
 def _delivery_id_for(approval: ApprovalId) -> DeliveryId:
@@ -100,13 +99,12 @@ def _delivery_id_for(approval: ApprovalId) -> DeliveryId:
 
 def _deliver_request(t: Tx, approval: Approval) -> None:
     """Deliver the request if its route is a channel."""
-    asked = t.fetch_one("SELECT count(*) FROM approval WHERE turn_id = $1", approval.turn_id)
-    assert asked is not None
+    asked = t.fetch_value("SELECT count(*) FROM approval WHERE turn_id = $1", approval.turn_id)
     deliveries.deliver_to_chat(
         t,
         approval.conversation_id,
         approval.route,
-        format_question(approval, number=asked[0]),
+        format_question(approval, number=asked),
         id=_delivery_id_for(approval.id),
         kind=DeliveryKind.APPROVAL,
         turn=approval.turn_id,
@@ -161,30 +159,24 @@ def get_approval(t: Tx, approval: ApprovalId) -> Approval:
 
     :raises NotFound: if there is no such approval
     """
-    row = t.fetch_one(f"{rows.APPROVAL} WHERE id = $1", approval)
-    if row is None:
+    found = rows.APPROVAL.fetch_one(t, "WHERE id = $1", approval)
+    if found is None:
         raise NotFound("approval", approval)
-    return rows.to_approval(row)
+    return found
 
 
 def find_approval(t: Tx, key: CallKey) -> Approval | None:
     """Return the approval request for a call, in whatever state, or ``None``."""
-    row = t.fetch_one(
-        f"{rows.APPROVAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
-        key.turn_id,
-        key.step,
-        key.call_id,
+    return rows.APPROVAL.fetch_one(
+        t, "WHERE turn_id = $1 AND step = $2 AND call_id = $3", key.turn_id, key.step, key.call_id
     )
-    return None if row is None else rows.to_approval(row)
 
 
 def list_open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
     """Return the open approvals of a conversation, oldest first."""
-    found = t.fetch_all(
-        f"{rows.APPROVAL} WHERE conversation_id = $1 AND state = 'open' ORDER BY asked_at, id",
-        conversation,
+    return rows.APPROVAL.fetch_all(
+        t, "WHERE conversation_id = $1 AND state = 'open' ORDER BY asked_at, id", conversation
     )
-    return [rows.to_approval(row) for row in found]
 
 
 def list_questions(
@@ -206,18 +198,16 @@ def list_questions(
 def _was_delivered_to(t: Tx, approval: Approval, route: RouteKey) -> bool:
     if approval.route != route or not fits_in_chat(approval):
         return False
-    row = t.fetch_one("SELECT state FROM delivery WHERE id = $1", _delivery_id_for(approval.id))
-    return row is not None and row[0] == DeliveryState.DELIVERED.value
+    state = t.fetch_value("SELECT state FROM delivery WHERE id = $1", _delivery_id_for(approval.id))
+    return state == DeliveryState.DELIVERED.value
 
 
 def _approval_number(t: Tx, approval: Approval) -> int:
-    row = t.fetch_one(
+    return t.fetch_value(
         "SELECT count(*) FROM approval WHERE turn_id = $1 AND asked_at <= $2",
         approval.turn_id,
         to_millis(approval.asked_at),
     )
-    assert row is not None
-    return row[0]
 
 
 def deny_open_approvals(t: Tx, turn: TurnId, *, note: str) -> int:
@@ -235,22 +225,21 @@ def deny_open_approvals(t: Tx, turn: TurnId, *, note: str) -> int:
 
 def has_expired_approvals(t: Tx) -> bool:
     """Return whether an open approval is past its expiry."""
-    row = t.fetch_one(
+    return t.exists(
         "SELECT 1 FROM approval WHERE state = 'open' AND expires_at <= $1 LIMIT 1", t.now
     )
-    return row is not None
 
 
 def expire_approvals(t: Tx) -> list[ConversationId]:
     """End the open approvals past their expiry, and return the conversations that may go on."""
-    found = t.fetch_all(
+    found = t.fetch_column(
         """
         UPDATE approval SET state = 'expired', answered_at = $1
         WHERE state = 'open' AND expires_at <= $1 RETURNING conversation_id
         """,
         t.now,
     )
-    conversations = sorted({row[0] for row in found})
+    conversations = sorted(set(found))
     for conversation in conversations:
         t.notify(conversation)
     return conversations

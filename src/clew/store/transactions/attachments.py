@@ -119,7 +119,7 @@ def find_tool_result(t: Tx, conversation: ConversationId, call_id: str) -> bytes
         conversation,
         TOOL_RESULT_TYPE,
     )
-    return next((bytes(row[1]) for row in found if row[0].endswith(f", call {call_id}")), None)
+    return next((bytes(b) for name, b in found if name.endswith(f", call {call_id}")), None)
 
 
 def _describe_file(file: FetchedFile) -> dict[str, object]:
@@ -139,9 +139,9 @@ def read_contents(t: Tx, digests: Sequence[str]) -> dict[str, bytes]:
     """Return file contents by SHA-256 (hex); missing ones are left out."""
     found: dict[str, bytes] = {}
     for digest in digests:
-        row = t.fetch_one("SELECT bytes FROM blob WHERE sha256 = $1", bytes.fromhex(digest))
-        if row is not None:
-            found[digest] = bytes(row[0])
+        content = t.fetch_value("SELECT bytes FROM blob WHERE sha256 = $1", bytes.fromhex(digest))
+        if content is not None:
+            found[digest] = bytes(content)
     return found
 
 
@@ -176,10 +176,10 @@ def copy_attachments(
 
 def read_content(t: Tx, attachment: str) -> bytes | None:
     """Return the content of an attachment; ``None`` if the id is unknown."""
-    row = t.fetch_one(
+    content = t.fetch_value(
         """
         SELECT b.bytes FROM attachment a JOIN blob b ON b.sha256 = a.sha256 WHERE a.id = $1
         """,
         attachment,
     )
-    return None if row is None else bytes(row[0])
+    return None if content is None else bytes(content)

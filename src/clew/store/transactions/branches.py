@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.core import session as reasons
 from clew.core.session import Head
@@ -112,6 +112,12 @@ class Exchange:
     text: str
 
 
+class _UserMessage(NamedTuple):
+    seq: int
+    turn: TurnId | None
+    text: str
+
+
 def find_recent_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exchange:
     """
     Return the ``back``-th last exchange in the context.
@@ -129,13 +135,17 @@ def find_recent_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) 
         """,
         conversation,
     )
-    said = [row for row in found if row[0] in in_context]
-    exchanges = [list(rows) for _, rows in groupby(said, key=lambda row: row[1] or row[0])]
+    said = [message for row in found if (message := _UserMessage(*row)).seq in in_context]
+    exchanges = [list(each) for _, each in groupby(said, key=_exchange_key)]
     if not 1 <= back <= len(exchanges):
         raise UsageError(_too_far_message(len(exchanges), copied=copied))
     messages = exchanges[-back]
-    first, turn, _ = messages[0]
-    return Exchange(first=first, turn=turn, text="\n\n".join(row[2] for row in messages))
+    text = "\n\n".join(message.text for message in messages)
+    return Exchange(first=messages[0].seq, turn=messages[0].turn, text=text)
+
+
+def _exchange_key(message: _UserMessage) -> TurnId | int:
+    return message.turn or message.seq
 
 
 def _too_far_message(said: int, *, copied: bool) -> str:

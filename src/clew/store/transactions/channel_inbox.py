@@ -160,12 +160,13 @@ def end_command(t: Tx, command: InboxId, reply: str) -> bool:
     )
     if row is None:
         return False
-    route = Route.parse(row[1])
-    answered = json.loads(row[2]).get("message") if route.kind != DM else None
+    conversation, key, payload = row
+    route = Route.parse(key)
+    answered = json.loads(payload).get("message") if route.kind != DM else None
     if reply.strip():
         deliver_to_chat(
             t,
-            row[0],
+            conversation,
             route.key,
             OutboundMessage(text=reply, markup=False, reply_to=answered),
             id=DeliveryId(f"dlv_{command.removeprefix('inb_')}"),
@@ -182,7 +183,11 @@ def list_interrupted_commands(t: Tx) -> list[InboxItem]:
         WHERE kind = 'command' AND outcome = 'executed' AND note IS NULL ORDER BY n
         """
     )
-    dead = [row[0] for row in found if not t.is_alive(json.loads(row[1]).get("owner") or "")]
+    dead = [
+        command
+        for command, payload in found
+        if not t.is_alive(json.loads(payload).get("owner") or "")
+    ]
     return [inbox.get_item(t, each) for each in dead]
 
 
@@ -313,8 +318,8 @@ def may_answer(t: Tx, question: Approval, who: ChannelActor, route: Route) -> bo
     standing = pairings.get_access_status(t, who.account, who.user)
     if route.kind == DM or is_operator(who.policy, standing, who.user):
         return True
-    said = t.fetch_all("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
-    return any(pairings.find_sender(row[0], who.account) == who.user for row in said)
+    said = t.fetch_column("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
+    return any(pairings.find_sender(payload, who.account) == who.user for payload in said)
 
 
 def list_answerable_questions(

@@ -20,7 +20,7 @@ def migrate_chat(t: Tx, old: Route, new: Route) -> int:
     Queued inputs, unsent deliveries and open approvals move with it. Repeating it changes
     nothing.
     """
-    found = [Route.parse(row[0]) for row in t.fetch_all("SELECT key FROM route ORDER BY key")]
+    found = [Route.parse(key) for key in t.fetch_column("SELECT key FROM route ORDER BY key")]
     here = [
         route
         for route in found
@@ -32,9 +32,10 @@ def migrate_chat(t: Tx, old: Route, new: Route) -> int:
 
 
 def _migrate_route(t: Tx, route: Route, to: Route) -> None:
-    row = t.fetch_one("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route.key)
-    assert row is not None
-    move_route(t, to.key, row[0])
+    conversation = t.fetch_value(
+        "SELECT conversation_id FROM route WHERE key = $1 @LOCK", route.key
+    )
+    move_route(t, to.key, conversation)
     t.execute("DELETE FROM route WHERE key = $1", route.key)
     t.execute("UPDATE inbox SET route = $2 WHERE route = $1", route.key, to.key)
     t.execute(
@@ -50,5 +51,5 @@ def _migrate_route(t: Tx, route: Route, to: Route) -> None:
     t.execute(
         "UPDATE approval SET route = $2 WHERE route = $1 AND state = 'open'", route.key, to.key
     )
-    t.notify(row[0])
+    t.notify(conversation)
     t.notify(f"{DELIVERY_TOPIC}{to.key}")

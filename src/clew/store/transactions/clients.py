@@ -32,8 +32,7 @@ def attach_client(
 
 def detach_client(t: Tx, client: ClientId) -> ConversationId | None:
     """Detach a client, and return the conversation it was attached to."""
-    row = t.fetch_one("DELETE FROM client WHERE id = $1 RETURNING conversation_id", client)
-    return None if row is None else row[0]
+    return t.fetch_value("DELETE FROM client WHERE id = $1 RETURNING conversation_id", client)
 
 
 def is_in_use(t: Tx, conversation: ConversationId) -> bool:
@@ -47,24 +46,14 @@ def is_in_use(t: Tx, conversation: ConversationId) -> bool:
 
 def delete_dead_clients(t: Tx) -> int:
     """Delete the clients of dead processes, and return their count."""
-    found = t.fetch_all("SELECT DISTINCT owner FROM client")
-    dead = [row[0] for row in found if not t.is_alive(row[0])]
+    found = t.fetch_column("SELECT DISTINCT owner FROM client")
+    dead = [owner for owner in found if not t.is_alive(owner)]
     return sum(t.execute("DELETE FROM client WHERE owner = $1", owner) for owner in dead)
 
 
 def count_attached_clients(t: Tx, conversation: ConversationId) -> int:
     """Return the number of attached clients of living processes."""
-    found = t.fetch_all(
-        "SELECT DISTINCT owner FROM client WHERE conversation_id = $1", conversation
+    found = t.fetch_map(
+        "SELECT owner, count(*) FROM client WHERE conversation_id = $1 GROUP BY owner", conversation
     )
-    alive = [row[0] for row in found if t.is_alive(row[0])]
-    count = 0
-    for owner in alive:
-        row = t.fetch_one(
-            "SELECT count(*) FROM client WHERE conversation_id = $1 AND owner = $2",
-            conversation,
-            owner,
-        )
-        assert row is not None
-        count += row[0]
-    return count
+    return sum(count for owner, count in found.items() if t.is_alive(owner))

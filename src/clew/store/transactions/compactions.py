@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.core.compaction import CompactionState
 from clew.errors import LeaseHeld, TurnStopping
+from clew.store.records import RecordQuery
 from clew.store.transactions import leases
 from clew.store.transactions.sessions import find_session_by_operation, rotate_session
 from clew.store.transactions.turn_queries import find_unfinished_turn
@@ -19,23 +20,22 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
+def _to_state(*, cooldown_until: int | None, fired: str, **rest: Any) -> CompactionState:
+    return CompactionState(
+        cooldown_until=cooldown_until or 0, fired=tuple(json.loads(fired)), **rest
+    )
+
+
+_STATE = RecordQuery(
+    _to_state,
+    "SELECT cooldown_until, failures, stalls, fired, told FROM compaction",
+    {"told": bool},
+)
+
+
 def load_compaction_state(t: Tx, session: SessionId) -> CompactionState:
     """Return the stored compaction state, or a fresh one."""
-    row = t.fetch_one(
-        """
-        SELECT cooldown_until, failures, stalls, fired, told FROM compaction WHERE session_id = $1
-        """,
-        session,
-    )
-    if row is None:
-        return CompactionState()
-    return CompactionState(
-        cooldown_until=row[0] or 0,
-        failures=row[1],
-        stalls=row[2],
-        fired=tuple(json.loads(row[3])),
-        told=bool(row[4]),
-    )
+    return _STATE.fetch_one(t, "WHERE session_id = $1", session) or CompactionState()
 
 
 def save_compaction_state(t: Tx, session: SessionId, state: CompactionState) -> None:
@@ -117,8 +117,8 @@ def rotate_compacted_with_own_lease(  # noqa: PLR0913  (each is a column of its 
     """
     if (before := find_session_by_operation(t, operation)) is not None:
         return before
-    held = t.fetch_one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
-    if held is not None and held[0] == owner:
+    holder = t.fetch_value("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
+    if holder == owner:
         # A turn of this process is running, and its lease must not be released while it works.
         raise LeaseHeld(conversation, holder=owner)
     lease = leases.acquire_lease(t, conversation, owner=owner).lease

@@ -88,10 +88,9 @@ def _is_still_valid(
 
 
 def _find_entry_id(t: Tx, conversation: ConversationId, seq: int) -> str | None:
-    row = t.fetch_one(
+    return t.fetch_value(
         "SELECT id FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq
     )
-    return None if row is None else row[0]
 
 
 def read_head_context(t: Tx, conversation: ConversationId) -> Context:
@@ -113,10 +112,10 @@ def read_head_context(t: Tx, conversation: ConversationId) -> Context:
 
 
 def _read_last_seq(t: Tx, conversation: ConversationId) -> int:
-    row = t.fetch_one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
-    if row is None:
+    found = t.fetch_value("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
+    if found is None:
         raise NotFound("conversation", conversation)
-    return row[0]
+    return found
 
 
 def expand_base(t: Tx, conversation: ConversationId, base: Base) -> tuple[ContextMessage, ...]:
@@ -169,7 +168,8 @@ def build_base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     )
     if row is None:
         return _initial_base(t, conversation)
-    return extend_base(get_base(t, row[0]), opened_seq=row[1], last_seq=seq)
+    session, opened_seq = row
+    return extend_base(get_base(t, session), opened_seq=opened_seq, last_seq=seq)
 
 
 def _find_rewind_session(t: Tx, conversation: ConversationId, seq: int) -> SessionId | None:
@@ -194,18 +194,16 @@ def _find_rewind_session(t: Tx, conversation: ConversationId, seq: int) -> Sessi
 
 
 def _initial_base(t: Tx, conversation: ConversationId) -> Base:
-    row = t.fetch_one(
+    first = t.fetch_value(
         "SELECT id FROM session WHERE conversation_id = $1 AND predecessor IS NULL", conversation
     )
-    return () if row is None else get_base(t, row[0])
+    return () if first is None else get_base(t, first)
 
 
 def build_session_base(t: Tx, session: SessionId) -> Base:
     """Return the whole context of a session as a base: its own base plus its entries."""
     found = get_session(t, session)
-    row = t.fetch_one(
-        "SELECT opened_seq FROM session WHERE predecessor = $1",
-        session,
-    )
-    last_seq = _read_last_seq(t, found.conversation_id) if row is None else row[0]
+    last_seq = t.fetch_value("SELECT opened_seq FROM session WHERE predecessor = $1", session)
+    if last_seq is None:
+        last_seq = _read_last_seq(t, found.conversation_id)
     return extend_base(get_base(t, session), opened_seq=found.opened_seq, last_seq=last_seq)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core import session_base as bases
 from clew.core.conversation import Conversation, TitledBy
-from clew.core.ids import ConversationId, SessionId
 from clew.core.route import Route, RouteKey, local_route
 from clew.core.scope import can_see, scope_of
 from clew.errors import ConstraintViolated, NotFound, TitleTaken, UsageError
@@ -15,7 +14,7 @@ from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionIdFactory
+    from clew.core.ids import ConversationId, SessionId, SessionIdFactory
     from clew.core.scope import Scope
     from clew.core.session_base import Base
     from clew.store.contract import Tx
@@ -75,16 +74,15 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
 
 
 def _first_session_id(t: Tx, conversation: ConversationId) -> SessionId:
-    row = t.fetch_one("SELECT id FROM session WHERE operation = $1", conversation)
-    if row is None:
+    found = t.fetch_value("SELECT id FROM session WHERE operation = $1", conversation)
+    if found is None:
         raise NotFound("conversation", conversation)
-    return SessionId(row[0])
+    return found
 
 
 def resolve_route(t: Tx, route: RouteKey) -> ConversationId | None:
     """Return the conversation of a route, which cannot move until the commit."""
-    row = t.fetch_one("SELECT conversation_id FROM route WHERE key = $1 @SHARE", route)
-    return None if row is None else ConversationId(row[0])
+    return t.fetch_value("SELECT conversation_id FROM route WHERE key = $1 @SHARE", route)
 
 
 def claim_route(t: Tx, route: RouteKey, conversation: ConversationId) -> bool:
@@ -134,8 +132,7 @@ def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> Conversa
         raise NotFound("conversation", conversation)
     if claim_route(t, route, conversation):
         return None
-    row = t.fetch_one("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route)
-    before = None if row is None else ConversationId(row[0])
+    before = t.fetch_value("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route)
     if before != conversation:
         t.execute(
             "UPDATE route SET conversation_id = $2, moved_at = $3 WHERE key = $1",
@@ -154,10 +151,9 @@ def switch_route(t: Tx, route: RouteKey, conversation: ConversationId) -> None:
 
 def list_routes(t: Tx, conversation: ConversationId) -> list[RouteKey]:
     """Return the routes that resolve to a conversation, in key order."""
-    found = t.fetch_all(
+    return t.fetch_column(
         "SELECT key FROM route WHERE conversation_id = $1 ORDER BY key", conversation
     )
-    return [RouteKey(row[0]) for row in found]
 
 
 _BY_CONVERSATION = "SELECT conversation_id FROM head WHERE conversation_id = $1"
@@ -174,14 +170,14 @@ def resolve_conversation(t: Tx, name: str) -> ConversationId:
 
     :raises NotFound: if nothing matches
     """
-    row = (
-        t.fetch_one(_BY_CONVERSATION, name)
-        or t.fetch_one(_BY_SESSION, name)
-        or t.fetch_one(_BY_ROUTE, _to_route_key(name))
+    found = (
+        t.fetch_value(_BY_CONVERSATION, name)
+        or t.fetch_value(_BY_SESSION, name)
+        or t.fetch_value(_BY_ROUTE, _to_route_key(name))
     )
-    if row is None:
+    if found is None:
         raise NotFound("conversation", name)
-    return ConversationId(row[0])
+    return found
 
 
 def _to_route_key(name: str) -> str:
@@ -197,10 +193,10 @@ def get_conversation(t: Tx, conversation: ConversationId) -> Conversation:
 
     :raises NotFound: if there is no such conversation
     """
-    row = t.fetch_one(f"{rows.CONVERSATION} WHERE c.id = $1", conversation)
-    if row is None:
+    found = rows.CONVERSATION.fetch_one(t, "WHERE c.id = $1", conversation)
+    if found is None:
         raise NotFound("conversation", conversation)
-    return rows.to_conversation(row)
+    return found
 
 
 def get_visible_conversation(
@@ -259,10 +255,9 @@ def rename_conversation(
 
 def is_title_taken(t: Tx, scope: Scope, title: str, *, by_other_than: str = "") -> bool:
     """Return whether another conversation of the scope has this title."""
-    row = t.fetch_one(
+    return t.exists(
         "SELECT id FROM conversation WHERE scope = $1 AND title = $2 AND id <> $3",
         scope,
         title,
         by_other_than,
     )
-    return row is not None

@@ -140,8 +140,7 @@ def _delete_routes(t: Tx, conversation: ConversationId) -> list[RouteKey]:
 
 
 def _has_tombstone(t: Tx, conversation: ConversationId) -> bool:
-    row = t.fetch_one("SELECT 1 FROM tombstone WHERE conversation_id = $1", conversation)
-    return row is not None
+    return t.exists("SELECT 1 FROM tombstone WHERE conversation_id = $1", conversation)
 
 
 def _insert_tombstone(t: Tx, conversation: ConversationId, last_seq: int) -> None:
@@ -236,7 +235,7 @@ def _delete_entries(t: Tx, conversation: ConversationId, most: int) -> bool:
 
 def list_pending_deletions(t: Tx) -> list[ConversationId]:
     """Return the deleted conversations whose rows remain and whose grace time is over."""
-    found = t.fetch_all(
+    return t.fetch_column(
         """
         SELECT id FROM conversation
         WHERE deleting_at IS NOT NULL AND (undo_until IS NULL OR undo_until <= $1)
@@ -244,7 +243,6 @@ def list_pending_deletions(t: Tx) -> list[ConversationId]:
         """,
         t.now,
     )
-    return [row[0] for row in found]
 
 
 def delete_orphan_blobs(t: Tx, *, rows: int = 50) -> bool:

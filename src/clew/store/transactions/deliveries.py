@@ -129,7 +129,7 @@ def _input_routes(t: Tx, turn: TurnId) -> list[tuple[RouteKey, str | None]]:
         """,
         turn,
     )
-    last = {row[0]: row[1] for row in found if is_channel_route(row[0])}
+    last = {route: payload for route, payload in found if is_channel_route(route)}
     return [(route, json.loads(payload).get("message")) for route, payload in last.items()]
 
 
@@ -160,10 +160,10 @@ def get_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
 
     :raises NotFound: if there is no such delivery
     """
-    row = t.fetch_one(f"{rows.DELIVERY} WHERE id = $1", delivery)
-    if row is None:
+    found = rows.DELIVERY.fetch_one(t, "WHERE id = $1", delivery)
+    if found is None:
         raise NotFound("delivery", delivery)
-    return rows.to_delivery(row)
+    return found
 
 
 def claim_next_delivery(
@@ -286,8 +286,7 @@ def store_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chu
 
 def get_chunks(t: Tx, delivery: DeliveryId) -> list[Chunk]:
     """Return the parts of a delivery, in order."""
-    found = t.fetch_all(f"{rows.CHUNK} WHERE delivery_id = $1 ORDER BY position", delivery)
-    return [rows.to_chunk(row) for row in found]
+    return rows.CHUNK.fetch_all(t, "WHERE delivery_id = $1 ORDER BY position", delivery)
 
 
 def set_chunk_state(
@@ -307,12 +306,11 @@ def set_chunk_state(
     :raises NotFound: if there is no such part
     :raises InvalidTransition: if the part cannot change to that state
     """
-    row = t.fetch_one(
-        f"{rows.CHUNK} WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position
+    found = rows.CHUNK.fetch_one(
+        t, "WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position
     )
-    if row is None:
+    if found is None:
         raise NotFound("part", f"{delivery}/{position}")
-    found = rows.to_chunk(row)
     if (found.state, found.platform_id) == (state, platform_id):
         return found
     check_transition("part", TRANSITIONS, found.state, state)
@@ -349,20 +347,20 @@ def claim_chat_delivery(
     The caller must be sending no other one: what this owner left in ``sending`` becomes
     ``unknown``.
     """
-    first: tuple[int, RouteKey] | None = None
+    waiting: dict[int, RouteKey] = {}
     for route in routes:
-        row = t.fetch_one(
+        n = t.fetch_value(
             """
             SELECT n FROM delivery
             WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1
             """,
             route,
         )
-        if row is not None and (first is None or row[0] < first[0]):
-            first = row[0], route
-    if first is None:
+        if n is not None:
+            waiting[n] = route
+    if not waiting:
         return None
-    found = claim_next_delivery(t, first[1], owner=owner, claim=claim, left=True)
+    found = claim_next_delivery(t, waiting[min(waiting)], owner=owner, claim=claim, left=True)
     if found is None:
         return None
     return ClaimedDelivery(delivery=found, chunks=tuple(get_chunks(t, found.id)))
@@ -393,22 +391,17 @@ def complete_chunk(
         # It was dropped while being sent.
         return DeliveryState.FAILED
     set_chunk_state(t, delivery, position, DeliveryState.DELIVERED, platform_id=platform_id)
-    return _complete_if_sent(t, delivery, owner)
-
-
-def _complete_if_sent(t: Tx, delivery: DeliveryId, owner: OwnerId) -> DeliveryState:
-    open_ = t.fetch_one(
-        "SELECT 1 FROM delivery_chunk WHERE delivery_id = $1 AND state <> 'delivered' LIMIT 1",
-        delivery,
-    )
-    if open_ is not None:
-        return get_delivery(t, delivery).state
-    return set_delivery_state(t, delivery, DeliveryState.DELIVERED, owner=owner).state
+    return complete_if_sent(t, delivery, owner=owner)
 
 
 def complete_if_sent(t: Tx, delivery: DeliveryId, *, owner: OwnerId) -> DeliveryState:
     """Complete a delivery with no unsent parts, and return its state."""
-    return _complete_if_sent(t, delivery, owner)
+    if t.exists(
+        "SELECT 1 FROM delivery_chunk WHERE delivery_id = $1 AND state <> 'delivered' LIMIT 1",
+        delivery,
+    ):
+        return get_delivery(t, delivery).state
+    return set_delivery_state(t, delivery, DeliveryState.DELIVERED, owner=owner).state
 
 
 def stop_sending(
@@ -443,28 +436,35 @@ def replace_chunk_body(t: Tx, delivery: DeliveryId, position: int, body: str) ->
 
 def list_undelivered_routes(t: Tx) -> list[RouteKey]:
     """Return the routes with unsent deliveries, ordered by their first one."""
-    found = t.fetch_all(
-        """
+    return t.fetch_column("""
         SELECT route FROM delivery WHERE state NOT IN ('delivered', 'failed')
         GROUP BY route ORDER BY min(n)
-        """
-    )
-    return [row[0] for row in found]
+        """)
 
 
 def list_dead_letters(
-    t: Tx, states: Sequence[DeliveryState], *, limit: int = 200
+    t: Tx,
+    states: Sequence[DeliveryState],
+    *,
+    limit: int = 200,
+    before: DeliveryId | None = None,
 ) -> list[tuple[Delivery, int]]:
-    """Return deliveries in these states, newest first, each with its last change (ms)."""
-    kept = {state.value for state in states}
-    found = t.fetch_all(
+    """
+    Return deliveries in these states, newest first, each with its last change (ms).
+
+    ``before`` is the last delivery of the previous page.
+    """
+    return rows.CHANGED_DELIVERY.fetch_all(
+        t,
         """
-        SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at,
-               error, created_at, updated_at
-        FROM delivery WHERE state <> 'delivered' ORDER BY n DESC
-        """
+        WHERE $1 LIKE '%,' || state || ',%'
+          AND ($2 = '' OR n < (SELECT n FROM delivery WHERE id = $2))
+        ORDER BY n DESC LIMIT $3
+        """,
+        f",{','.join(state.value for state in states)},",
+        before or "",
+        limit,
     )
-    return [(rows.to_delivery(row[:12]), row[12]) for row in found if row[7] in kept][:limit]
 
 
 def retry_delivery(t: Tx, delivery: DeliveryId) -> Delivery:

@@ -15,7 +15,7 @@ from clew.store.transactions.leases import may_take_over
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
-    from clew.store.contract import Row, Tx
+    from clew.store.contract import Tx
 
 _CLOCK_SKEW_MS = CLOCK_SKEW // timedelta(milliseconds=1)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -67,11 +67,11 @@ def find_due_work(
         due_at = _steering_due_at(t, conversation) if waits else 0
         if due_at is not None and _is_free(t, owner, expires_at, me, duration):
             due[conversation] = due_at
-    fronts = [
-        row for row in t.fetch_all(f"{_QUEUE_FRONTS} ORDER BY i.n") if row[0] not in unfinished
-    ]
-    free = [row for row in fronts if _is_free(t, row[2], row[3], me, duration)]
-    due |= {row[0]: _effective_due_at(t, row[1], row[5]) for row in free}
+    for conversation, due_at, owner, expires_at, _, received_at in t.fetch_all(
+        f"{_QUEUE_FRONTS} ORDER BY i.n"
+    ):
+        if conversation not in unfinished and _is_free(t, owner, expires_at, me, duration):
+            due[conversation] = _effective_due_at(t, due_at, received_at)
     return due
 
 
@@ -104,28 +104,23 @@ def find_next_work(
     """
     row = t.fetch_one(f"{_UNFINISHED_TURNS} AND t.conversation_id = $1", conversation)
     if row is not None:
-        waits = row[1] == TurnState.WAITING.value and row[2] is None and row[5] > 0
+        _, state, stop, owner, expires_at, questions, resumes = row
+        waits = state == TurnState.WAITING.value and stop is None and questions > 0
         due_at = _steering_due_at(t, conversation) if waits else 0
-        free = me is None or _is_free(t, row[3], row[4], me, duration)
-        return (
-            DueWork(at=due_at, start_mode=_turn_start_mode(row, me))
-            if free and due_at is not None
-            else None
-        )
+        if due_at is None or not (me is None or _is_free(t, owner, expires_at, me, duration)):
+            return None
+        lost = state == TurnState.RUNNING.value and owner not in (None, me)
+        mode = StartMode.AT_ONCE if stop is not None else start_mode(resumes=resumes + lost)
+        return DueWork(at=due_at, start_mode=mode)
     front = t.fetch_one(f"{_QUEUE_FRONTS} AND i.conversation_id = $1", conversation)
-    if front is None or (me is not None and not _is_free(t, front[2], front[3], me, duration)):
+    if front is None:
         return None
-    message = front[4] == InboxKind.MESSAGE.value
-    at = _effective_due_at(t, front[1], front[5])
+    _, due_at, owner, expires_at, kind, received_at = front
+    if me is not None and not _is_free(t, owner, expires_at, me, duration):
+        return None
+    message = kind == InboxKind.MESSAGE.value
+    at = _effective_due_at(t, due_at, received_at)
     return DueWork(at=at, start_mode=StartMode.IN_ORDER if message else StartMode.AT_ONCE)
-
-
-def _turn_start_mode(row: Row, me: OwnerId | None) -> StartMode:
-    """Return the start mode of an unfinished turn, counting one resume if its owner was lost."""
-    if row[2] is not None:
-        return StartMode.AT_ONCE
-    lost = row[1] == TurnState.RUNNING.value and row[3] not in (None, me)
-    return start_mode(resumes=row[6] + lost)
 
 
 def get_due_delay(

@@ -57,7 +57,8 @@ def append_entries(
 def _read_stored(t: Tx, drafts: Sequence[NewEntry]) -> list[Entry]:
     first = t.fetch_one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
     assert first is not None
-    found = read_entries(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
+    conversation, seq = first
+    found = read_entries(t, conversation, first=seq, last=seq + len(drafts) - 1)
     if [entry.id for entry in found] != [draft.id for draft in drafts]:
         raise StoreError(f"entry {drafts[0].id} was stored together with others than now")
     return found
@@ -85,23 +86,23 @@ def _read_log_end(
         taken,
     )
     assert row is not None
-    if row[0] != session or row[1] is not None:
-        raise SessionEnded(session, head=row[0])
-    return row[2] - taken, GENESIS if row[3] is None else bytes(row[3])
+    head, ended_at, last_seq, last_hash = row
+    if head != session or ended_at is not None:
+        raise SessionEnded(session, head=head)
+    return last_seq - taken, GENESIS if last_hash is None else bytes(last_hash)
 
 
 def find_entry_seq(t: Tx, entry: EntryId) -> int | None:
     """Return the seq of a stored entry; ``None`` if the id is unknown."""
-    row = t.fetch_one("SELECT seq FROM entry WHERE id = $1", entry)
-    return None if row is None else row[0]
+    return t.fetch_value("SELECT seq FROM entry WHERE id = $1", entry)
 
 
 def get_entry_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:
     """Return the hash of one entry; ``GENESIS`` for seq 0."""
-    row = t.fetch_one(
+    found = t.fetch_value(
         "SELECT hash FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq
     )
-    return GENESIS if row is None else bytes(row[0])
+    return GENESIS if found is None else bytes(found)
 
 
 def _insert_entry(
@@ -160,22 +161,22 @@ def _insert_entry(
 
 def read_entries(t: Tx, conversation: ConversationId, *, first: int, last: int) -> list[Entry]:
     """Return the entries ``first..last``, both included, in order."""
-    found = t.fetch_all(
-        f"{rows.ENTRY} WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq",
+    return rows.ENTRY.fetch_all(
+        t,
+        "WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq",
         conversation,
         first,
         last,
     )
-    return [rows.to_entry(row) for row in found]
 
 
 def find_tool_answer(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
     """Return the newest message that answers a tool call; ``None`` if there is none."""
-    found = t.fetch_all(
+    found = t.fetch_map(
         "SELECT seq, answers FROM entry WHERE conversation_id = $1 AND answers <> '[]'",
         conversation,
     )
-    seqs = [row[0] for row in found if call_id in json.loads(row[1])]
+    seqs = [seq for seq, answers in found.items() if call_id in json.loads(answers)]
     if not seqs:
         return None
     [entry] = read_entries(t, conversation, first=max(seqs), last=max(seqs))
@@ -186,33 +187,34 @@ def read_entries_after(
     t: Tx, conversation: ConversationId, *, after: int, limit: int
 ) -> list[Entry]:
     """Return at most ``limit`` entries whose seq is above ``after``, in order."""
-    found = t.fetch_all(
-        f"{rows.ENTRY} WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+    return rows.ENTRY.fetch_all(
+        t,
+        "WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
         conversation,
         after,
         limit,
     )
-    return [rows.to_entry(row) for row in found]
 
 
 def read_entries_before(
     t: Tx, conversation: ConversationId, *, before: int, limit: int
 ) -> list[Entry]:
     """Return the last ``limit`` entries whose seq is below ``before``, in order."""
-    found = t.fetch_all(
-        f"{rows.ENTRY} WHERE conversation_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3",
+    found = rows.ENTRY.fetch_all(
+        t,
+        "WHERE conversation_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3",
         conversation,
         before,
         limit,
     )
-    return [rows.to_entry(row) for row in reversed(found)]
+    return found[::-1]
 
 
 def read_turn_end(t: Tx, turn: Turn) -> list[Entry]:
     """Return the events of a turn and its last message, in order."""
-    found = t.fetch_all(
-        f"""
-        {rows.ENTRY}
+    return rows.ENTRY.fetch_all(
+        t,
+        """
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND (kind = 'event' OR seq = (
             SELECT max(seq) FROM entry
             WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind = 'message'
@@ -223,12 +225,11 @@ def read_turn_end(t: Tx, turn: Turn) -> list[Entry]:
         turn.first_seq,
         turn.id,
     )
-    return [rows.to_entry(row) for row in found]
 
 
 def read_assistant_texts(t: Tx, turn: Turn) -> list[str]:
     """Return the assistant's texts in a turn, in order."""
-    found = t.fetch_all(
+    return t.fetch_column(
         """
         SELECT text FROM entry
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind = 'message'
@@ -239,4 +240,3 @@ def read_assistant_texts(t: Tx, turn: Turn) -> list[str]:
         turn.first_seq,
         turn.id,
     )
-    return [row[0] for row in found]

@@ -86,20 +86,25 @@ def find_expiry_reason(t: Tx, conversation: ConversationId, policy: ResetPolicy)
     row = t.fetch_one(
         "SELECT updated_at, last_seq FROM lease WHERE conversation_id = $1", conversation
     )
-    if row is None or row[1] == 0:
+    if row is None:
         return None
-    last_used = from_millis(max(row[0], moved_at))
+    updated_at, last_seq = row
+    if last_seq == 0:
+        return None
+    last_used = from_millis(max(updated_at, moved_at))
     return expiry_reason(policy, last_used=last_used, now=from_millis(t.now))
 
 
 def _last_moved_at(t: Tx, conversation: ConversationId) -> int:
     """Return when a route was last moved there; 0 if none leads there."""
-    row = t.fetch_one("SELECT max(moved_at) FROM route WHERE conversation_id = $1", conversation)
-    return 0 if row is None or row[0] is None else row[0]
+    return (
+        t.fetch_value("SELECT max(moved_at) FROM route WHERE conversation_id = $1", conversation)
+        or 0
+    )
 
 
 def _has_open_work(t: Tx, conversation: ConversationId) -> bool:
-    row = t.fetch_one(
+    return t.exists(
         """
         SELECT 1 WHERE EXISTS (
             SELECT 1 FROM inbox WHERE conversation_id = $1 AND outcome IS NULL
@@ -107,14 +112,13 @@ def _has_open_work(t: Tx, conversation: ConversationId) -> bool:
         """,
         conversation,
     )
-    return row is not None
 
 
 def list_expired_conversations(
     t: Tx, *, policy: ResetPolicy, limit: int = 50
 ) -> list[ConversationId]:
     """Return at most ``limit`` open conversations that have expired under the policy."""
-    found = t.fetch_all(
+    return t.fetch_column(
         """
         SELECT l.conversation_id
         FROM lease l JOIN head h ON h.conversation_id = l.conversation_id
@@ -137,7 +141,6 @@ def list_expired_conversations(
         to_millis(expiry_cutoff(policy, from_millis(t.now))),
         limit,
     )
-    return [ConversationId(row[0]) for row in found]
 
 
 def queue_expired_ends(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
@@ -159,8 +162,7 @@ def _queue_end_if_expired(t: Tx, conversation: ConversationId, policy: ResetPoli
     reason = find_expiry_reason(t, conversation, policy)
     if reason is None:
         return False
-    last = t.fetch_one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
-    assert last is not None
-    queue_end(t, conversation, None, InboxId(f"inb_{conversation}_{last[0]}"), reason)
+    last_seq = t.fetch_value("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
+    queue_end(t, conversation, None, InboxId(f"inb_{conversation}_{last_seq}"), reason)
     t.notify(conversation)
     return True

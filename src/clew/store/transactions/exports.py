@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from clew.core.export_format import schema
 from clew.core.export_format.records import ConversationExport
 from clew.core.export_format.schema import Record, row_to_record
-from clew.core.ids import ConversationId
 from clew.core.inbox import END_COMMAND
 from clew.errors import NotFound
 from clew.store.transactions.conversations import list_routes
@@ -18,6 +17,7 @@ from clew.store.transactions.sessions import get_base, list_sessions
 
 if TYPE_CHECKING:
     from clew.core.export_format.schema import Field
+    from clew.core.ids import ConversationId
     from clew.store.contract import Row, Tx
 
 #: Conversation setting with the routes that led to it where it was exported.
@@ -27,7 +27,7 @@ EXPORTED_ROUTES: Final = "exported_routes"
 def list_conversation_ids(t: Tx) -> list[ConversationId]:
     """Return the ids of all conversations, in order."""
     # Sorted here, because databases differ in collation.
-    return sorted(ConversationId(row[0]) for row in t.fetch_all("SELECT conversation_id FROM head"))
+    return sorted(t.fetch_column("SELECT conversation_id FROM head"))
 
 
 def list_tombstones(t: Tx) -> list[Record]:
@@ -115,7 +115,7 @@ def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
         """,
         conversation,
     )
-    records = {row[1]: row_to_record(schema.SESSION, row) for row in found}
+    records = {record["id"]: record for record in (row_to_record(schema.SESSION, r) for r in found)}
     ordered = [records[session.id] for session in list_sessions(t, conversation)]
     for record in ordered:
         record["base"] = [schema.encode_base_item(item) for item in get_base(t, record["id"])]
@@ -188,8 +188,8 @@ def read_entry_records(
 
 def read_blob_record(t: Tx, attachment: Record) -> Record | None:
     """Return the contents of an attachment; ``None`` if they are gone."""
-    row = t.fetch_one("SELECT bytes FROM blob WHERE sha256 = $1", attachment["sha256"])
-    if row is None:
+    content = t.fetch_value("SELECT bytes FROM blob WHERE sha256 = $1", attachment["sha256"])
+    if content is None:
         return None
-    said = (attachment["conversation"], attachment["sha256"], attachment["media_type"], row[0])
+    said = (attachment["conversation"], attachment["sha256"], attachment["media_type"], content)
     return row_to_record(schema.BLOB, said)

@@ -25,12 +25,7 @@ class Gauges:
 def read_gauges(t: Tx, *, me: OwnerId) -> Gauges:
     """Return the gauges; reads only indexes of open rows, so the log's length does not matter."""
     return Gauges(
-        waiting=_count_value(t.fetch_one("SELECT count(*) FROM inbox WHERE outcome IS NULL")),
-        leases=_count_value(t.fetch_one("SELECT count(*) FROM lease WHERE owner = $1", me)),
-        unfinished=_count_value(t.fetch_one("SELECT count(*) FROM turn WHERE state <> 'done'")),
+        waiting=t.fetch_value("SELECT count(*) FROM inbox WHERE outcome IS NULL"),
+        leases=t.fetch_value("SELECT count(*) FROM lease WHERE owner = $1", me),
+        unfinished=t.fetch_value("SELECT count(*) FROM turn WHERE state <> 'done'"),
     )
-
-
-def _count_value(row: tuple[int, ...] | None) -> int:
-    assert row is not None
-    return row[0]

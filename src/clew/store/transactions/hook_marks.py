@@ -36,17 +36,18 @@ def add_mark(t: Tx, plugin: str, hook: str, subject: str) -> None:
 
 def list_notified_plugins(t: Tx, hook: str, subject: str) -> set[str]:
     """Return the plugins that were notified."""
-    found = t.fetch_all(
-        "SELECT plugin FROM hook_mark WHERE subject = $1 AND hook = $2", subject, hook
+    return set(
+        t.fetch_column(
+            "SELECT plugin FROM hook_mark WHERE subject = $1 AND hook = $2", subject, hook
+        )
     )
-    return {row[0] for row in found}
 
 
 def list_unnotified_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
     """Return recently executed session ends that not all plugins were notified of."""
-    found = t.fetch_all(
-        f"""
-        {rows.INBOX}
+    return rows.INBOX.fetch_all(
+        t,
+        """
         WHERE outcome = 'executed' AND kind = 'command' AND text = $1
           AND resolved_at BETWEEN $2 AND $3
           AND NOT EXISTS (
@@ -60,7 +61,6 @@ def list_unnotified_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
         ALL,
         limit,
     )
-    return [rows.to_inbox_item(row) for row in found]
 
 
 def delete_old_marks(t: Tx, *, rows: int = 500) -> int:

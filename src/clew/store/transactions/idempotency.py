@@ -56,10 +56,11 @@ def claim_key(t: Tx, key: bytes, *, body: bytes) -> tuple[IdempotencyRecord, boo
         key,
     )
     assert row is not None
-    if bytes(row[0]) != body:
+    known_body, inbox_id, conversation, status, answer = row
+    if bytes(known_body) != body:
         raise KeyReused
     known = IdempotencyRecord(
-        key=key, inbox_id=row[1], conversation_id=row[2], status=row[3], answer=row[4]
+        key=key, inbox_id=inbox_id, conversation_id=conversation, status=status, answer=answer
     )
     return known, bool(inserted)
 

@@ -59,12 +59,12 @@ def find_import_target(t: Tx, conversation: ConversationId) -> ImportTarget:
         return ImportTarget(log=None, deleted=grave["last_hash"])
     if t.fetch_one("SELECT 1 FROM head WHERE conversation_id = $1", conversation) is None:
         return ImportTarget(log=None, deleted=None)
-    hashes = t.fetch_all(
+    hashes = t.fetch_column(
         "SELECT hash FROM entry WHERE conversation_id = $1 ORDER BY seq", conversation
     )
     return ImportTarget(
         log=ChainSummary(
-            hashes=tuple(bytes(row[0]) for row in hashes),
+            hashes=tuple(map(bytes, hashes)),
             sessions=tuple(session.id for session in list_sessions(t, conversation)),
         ),
         deleted=None,

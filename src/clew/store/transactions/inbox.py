@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
 from clew.core.double_text import DoubleText, window_end
-from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, NewInput
 from clew.core.route import Route
 from clew.core.turn import StopRequest
@@ -19,7 +18,7 @@ from clew.store.transactions.conversations import open_route
 from clew.store.transactions.turn_queries import find_unfinished_turn, request_stop
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionIdFactory, TurnId
+    from clew.core.ids import ConversationId, InboxId, SessionIdFactory, TurnId
     from clew.core.turn import Turn
     from clew.store.contract import Tx
 
@@ -82,10 +81,9 @@ def is_known_input(t: Tx, item: NewInput) -> bool:
 
 def find_accepted(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> AcceptResult | None:
     """Return the current result for an accepted inbox id; ``None`` if it is unknown."""
-    row = t.fetch_one(f"{rows.INBOX} WHERE id = $1", inbox_id)
-    if row is None:
+    found = find_item(t, inbox_id)
+    if found is None:
         return None
-    found = rows.to_inbox_item(row)
     return AcceptResult(
         inbox_id=found.id,
         conversation_id=found.conversation_id,
@@ -122,10 +120,11 @@ def find_accepted_event(t: Tx, item: NewInput) -> AcceptResult | None:
     )
     if row is None:
         return None
-    known = find_accepted(t, InboxId(row[0]), duplicate=row[0] != item.id)
+    inbox_id, conversation = row
+    known = find_accepted(t, inbox_id, duplicate=inbox_id != item.id)
     return known or AcceptResult(
-        inbox_id=InboxId(row[0]),
-        conversation_id=ConversationId(row[1]),
+        inbox_id=inbox_id,
+        conversation_id=conversation,
         duplicate=True,
         position=0,
         outcome=InboxOutcome.CANCELLED,
@@ -150,8 +149,8 @@ def _claim_event(t: Tx, item: NewInput, conversation: ConversationId) -> AcceptR
 
 def find_input_of_event(t: Tx, event: tuple[str, str, str]) -> InboxItem | None:
     """Return the input that an event refers to; ``None`` if unknown or deleted."""
-    row = t.fetch_one("SELECT inbox_id FROM dedupe WHERE key = $1", hash_event(event))
-    return None if row is None else find_item(t, InboxId(row[0]))
+    found = t.fetch_value("SELECT inbox_id FROM dedupe WHERE key = $1", hash_event(event))
+    return None if found is None else find_item(t, found)
 
 
 def relink_event(t: Tx, event: tuple[str, str, str], inbox_id: InboxId) -> None:
@@ -160,7 +159,7 @@ def relink_event(t: Tx, event: tuple[str, str, str], inbox_id: InboxId) -> None:
 
 
 def _count_open_items(t: Tx, conversation: ConversationId, before: int | None = None) -> int:
-    row = t.fetch_one(
+    return t.fetch_value(
         """
         SELECT count(*) FROM inbox
         WHERE conversation_id = $1 AND outcome IS NULL AND ($2 = 0 OR n < $2)
@@ -168,8 +167,6 @@ def _count_open_items(t: Tx, conversation: ConversationId, before: int | None = 
         conversation,
         before or 0,
     )
-    assert row is not None
-    return row[0]
 
 
 def _initial_outcome(item: NewInput, *, busy: bool) -> InboxOutcome | None:
@@ -235,7 +232,7 @@ def _join_collect_window(
         t.now,
         inbox_id,
     )
-    received = [from_millis(row[0]) for row in burst]
+    received = [from_millis(received_at) for received_at, _ in burst]
     closes = to_millis(window_end(received[-1], earlier=received[:-1]))
     t.execute(
         """
@@ -246,7 +243,7 @@ def _join_collect_window(
         conversation,
         route,
         t.now,
-        max(closes, *(row[1] or 0 for row in burst), t.now),
+        max(closes, *(held_until or 0 for _, held_until in burst), t.now),
         inbox_id,
     )
 
@@ -270,33 +267,30 @@ def release_held_item(t: Tx, inbox_id: InboxId, payload: str) -> bool:
     )
     if row is None:
         return False
-    if row[2] == DoubleText.COLLECT.value:
-        _join_collect_window(t, inbox_id, row[0], row[1])
-    t.notify(row[0])
+    conversation, route, double_text = row
+    if double_text == DoubleText.COLLECT.value:
+        _join_collect_window(t, inbox_id, conversation, route)
+    t.notify(conversation)
     return True
 
 
 def list_held_items(t: Tx) -> list[InboxItem]:
     """Return the open items whose files are not fetched yet."""
-    found = t.fetch_all(f"{rows.INBOX} WHERE outcome IS NULL AND held_until IS NOT NULL ORDER BY n")
-    return [rows.to_inbox_item(row) for row in found]
+    return rows.INBOX.fetch_all(t, "WHERE outcome IS NULL AND held_until IS NOT NULL ORDER BY n")
 
 
 def list_open_items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
     """Return the open items of a conversation, in order of acceptance."""
-    found = t.fetch_all(
-        f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n", conversation
+    return rows.INBOX.fetch_all(
+        t, "WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n", conversation
     )
-    return [rows.to_inbox_item(row) for row in found]
 
 
 def lock_open_items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
     """Return the open items, locked against edits and cancellation until the commit."""
-    found = t.fetch_all(
-        f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n @LOCK",
-        conversation,
+    return rows.INBOX.fetch_all(
+        t, "WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n @LOCK", conversation
     )
-    return [rows.to_inbox_item(row) for row in found]
 
 
 def get_item(t: Tx, inbox_id: InboxId) -> InboxItem:
@@ -311,17 +305,6 @@ def get_item(t: Tx, inbox_id: InboxId) -> InboxItem:
     return found
 
 
-def list_waiting_conversations(t: Tx) -> list[tuple[ConversationId, int]]:
-    """Return the conversations with open items, each with its first due time (ms)."""
-    found = t.fetch_all(
-        """
-        SELECT conversation_id, min(due_at) FROM inbox WHERE outcome IS NULL
-        GROUP BY conversation_id ORDER BY min(n)
-        """
-    )
-    return [(ConversationId(row[0]), row[1]) for row in found]
-
-
 def cancel_item(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
     """End an open item as cancelled; ``False`` if it has an outcome already."""
     return _resolve_item(t, inbox_id, InboxOutcome.CANCELLED, note)
@@ -333,7 +316,7 @@ def mark_executed(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
 
 
 def _resolve_item(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) -> bool:
-    row = t.fetch_one(
+    conversation = t.fetch_value(
         """
         UPDATE inbox SET outcome = $2, note = $3, resolved_at = $4
         WHERE id = $1 AND outcome IS NULL RETURNING conversation_id
@@ -343,15 +326,14 @@ def _resolve_item(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) ->
         note,
         t.now,
     )
-    if row is None:
-        return False
-    t.notify(row[0])
-    return True
+    if conversation is not None:
+        t.notify(conversation)
+    return conversation is not None
 
 
 def edit_message(t: Tx, inbox_id: InboxId, text: str) -> bool:
     """Change the text of an open message; ``False`` if it was consumed already."""
-    row = t.fetch_one(
+    conversation = t.fetch_value(
         """
         UPDATE inbox SET text = $2
         WHERE id = $1 AND outcome IS NULL AND kind = 'message' RETURNING conversation_id
@@ -359,31 +341,27 @@ def edit_message(t: Tx, inbox_id: InboxId, text: str) -> bool:
         inbox_id,
         text,
     )
-    if row is None:
-        return False
-    t.notify(row[0])
-    return True
+    if conversation is not None:
+        t.notify(conversation)
+    return conversation is not None
 
 
 def find_item(t: Tx, inbox_id: InboxId) -> InboxItem | None:
     """Return an inbox item; ``None`` if the id is unknown."""
-    row = t.fetch_one(f"{rows.INBOX} WHERE id = $1", inbox_id)
-    return None if row is None else rows.to_inbox_item(row)
+    return rows.INBOX.fetch_one(t, "WHERE id = $1", inbox_id)
 
 
 def find_last_input(t: Tx, turn: TurnId) -> InboxId | None:
     """Return the id of the last input that a turn answers."""
-    row = t.fetch_one("SELECT id FROM inbox WHERE turn_id = $1 ORDER BY n DESC LIMIT 1", turn)
-    return None if row is None else InboxId(row[0])
+    return t.fetch_value("SELECT id FROM inbox WHERE turn_id = $1 ORDER BY n DESC LIMIT 1", turn)
 
 
 def find_turn_of_item(t: Tx, inbox_id: InboxId) -> Turn | None:
     """Return the turn that an item began or joined, or ``None``."""
-    row = t.fetch_one(f"{rows.TURN} WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
-    return None if row is None else rows.to_turn(row)
+    return rows.TURN.fetch_one(t, "WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
 
 
 def get_turn_payload(t: Tx, turn: TurnId) -> str:
     """Return the payload of a turn's first input."""
-    row = t.fetch_one("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
-    return "{}" if row is None else row[0]
+    found = t.fetch_value("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
+    return "{}" if found is None else found

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 def find_call(t: Tx, key: CallKey) -> JournaledCall | None:
     """Return the journal record of a call, or ``None``."""
-    row = t.fetch_one(
-        f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
-        key.turn_id,
-        key.step,
-        key.call_id,
+    return rows.JOURNAL.fetch_one(
+        t, "WHERE turn_id = $1 AND step = $2 AND call_id = $3", key.turn_id, key.step, key.call_id
     )
-    return None if row is None else rows.to_journaled_call(row)
 
 
 def record_intent(
@@ -133,7 +129,6 @@ def _get_call(t: Tx, key: CallKey) -> JournaledCall:
 
 def list_step_calls(t: Tx, turn: TurnId, step: int) -> list[JournaledCall]:
     """Return the journal records of one step, in call order."""
-    found = t.fetch_all(
-        f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step
+    return rows.JOURNAL.fetch_all(
+        t, "WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step
     )
-    return [rows.to_journaled_call(row) for row in found]

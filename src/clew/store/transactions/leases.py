@@ -40,9 +40,8 @@ def acquire_lease(
     :raises NotFound: if there is no such conversation, or it is being deleted
     :raises LeaseHeld: while another living owner holds it
     """
-    row = _lock_lease_row(t, conversation)
+    holder, expires_at = _lock_lease_row(t, conversation)
     millis = duration // timedelta(milliseconds=1)
-    holder, expires_at = row[0], row[1]
     ours = holder == owner
     if holder is not None and not ours and not may_take_over(t, holder, expires_at, duration):
         raise LeaseHeld(conversation, holder=holder)
@@ -58,8 +57,9 @@ def acquire_lease(
         t.now + millis,
     )
     assert taken is not None
+    *lease, last_seq = taken
     lost = None if ours or holder is None else OwnerId(holder)
-    return AcquiredLease(lease=rows.to_lease(taken), last_seq=taken[4], lost_owner=lost)
+    return AcquiredLease(lease=rows.to_lease(lease), last_seq=last_seq, lost_owner=lost)
 
 
 def _lock_lease_row(t: Tx, conversation: ConversationId) -> Row:
@@ -152,15 +152,15 @@ def verify_lease(t: Tx, lease: Lease) -> int:
 
     :raises LeaseLost: if it is not held any more
     """
-    row = t.fetch_one(
+    last_seq = t.fetch_value(
         "SELECT last_seq FROM lease WHERE conversation_id = $1 AND owner = $2 AND fence = $3",
         lease.conversation_id,
         lease.owner,
         lease.fence,
     )
-    if row is None:
+    if last_seq is None:
         raise _lease_lost_error(lease)
-    return row[0]
+    return last_seq
 
 
 def verify_lease_for_write(t: Tx, lease: Lease) -> int:
@@ -169,7 +169,7 @@ def verify_lease_for_write(t: Tx, lease: Lease) -> int:
 
     :raises LeaseLost: if it is not held any more
     """
-    row = t.fetch_one(
+    last_seq = t.fetch_value(
         """
         SELECT last_seq FROM lease
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3 @LOCK
@@ -178,9 +178,9 @@ def verify_lease_for_write(t: Tx, lease: Lease) -> int:
         lease.owner,
         lease.fence,
     )
-    if row is None:
+    if last_seq is None:
         raise _lease_lost_error(lease)
-    return row[0]
+    return last_seq
 
 
 def _lease_lost_error(lease: Lease) -> LeaseLost:
@@ -189,5 +189,4 @@ def _lease_lost_error(lease: Lease) -> LeaseLost:
 
 def list_leased_conversations(t: Tx, owner: OwnerId) -> list[ConversationId]:
     """Return the conversations whose lease this owner holds."""
-    found = t.fetch_all("SELECT conversation_id FROM lease WHERE owner = $1", owner)
-    return [ConversationId(row[0]) for row in found]
+    return t.fetch_column("SELECT conversation_id FROM lease WHERE owner = $1", owner)

@@ -47,9 +47,9 @@ def list_conversations(
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"limit must be 1 to {MAX_LIMIT}, not {limit}")
     before, below = _parse_cursor(cursor)
-    found = t.fetch_all(
-        f"""
-        {rows.CONVERSATION}
+    found = rows.CONVERSATION.fetch_all(
+        t,
+        """
         WHERE (l.updated_at < $1 OR (l.updated_at = $1 AND c.id < $2))
           AND ($3 = 'local' OR c.scope = $3)
           AND c.adhoc <= $4
@@ -63,7 +63,7 @@ def list_conversations(
         _like_pattern(title),
         limit + 1,
     )
-    items = tuple(rows.to_conversation(row) for row in found[:limit])
+    items = tuple(found[:limit])
     more = len(found) > limit
     return ConversationPage(items=items, next=_next_cursor(items[-1]) if more else None)
 
@@ -91,8 +91,7 @@ def _parse_cursor(cursor: str | None) -> tuple[int, str]:
 
 def count_entries_by_session(t: Tx, conversation: ConversationId) -> dict[SessionId, int]:
     """Return the number of entries of each session, without its base."""
-    found = t.fetch_all(
+    return t.fetch_map(
         "SELECT session_id, count(*) FROM entry WHERE conversation_id = $1 GROUP BY session_id",
         conversation,
     )
-    return {row[0]: row[1] for row in found}

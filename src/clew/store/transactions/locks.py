@@ -65,15 +65,15 @@ class ProcessLock:
 
 def list_process_locks(t: Tx) -> list[ProcessLock]:
     """Return the named locks that living processes hold now."""
-    found = t.fetch_all(
+    found = t.fetch_map(
         "SELECT name, holder FROM lock WHERE name NOT LIKE $1 AND expires_at > $2 ORDER BY name",
         f"{_compression_lock_name(ConversationId(''))}%",
         t.now,
     )
     return [
-        ProcessLock(name=row[0], holder=_describe_holder(t, row[1]))
-        for row in found
-        if t.is_alive(row[1])
+        ProcessLock(name=name, holder=_describe_holder(t, holder))
+        for name, holder in found.items()
+        if t.is_alive(holder)
     ]
 
 
@@ -84,8 +84,7 @@ def _describe_holder(t: Tx, holder: str) -> str:
 
 def get_lock_holder(t: Tx, name: str) -> str | None:
     """Return the current holder of a lock, or ``None``."""
-    row = t.fetch_one("SELECT holder FROM lock WHERE name = $1 AND expires_at > $2", name, t.now)
-    return None if row is None else row[0]
+    return t.fetch_value("SELECT holder FROM lock WHERE name = $1 AND expires_at > $2", name, t.now)
 
 
 def release_lock(t: Tx, name: str, holder: str) -> None:
@@ -100,7 +99,7 @@ def list_abandoned_locks(t: Tx) -> list[tuple[str, str]]:
         f"{_compression_lock_name(ConversationId(''))}%",
         t.now - _ABANDONED_AFTER // timedelta(milliseconds=1),
     )
-    return [(row[0], row[1]) for row in found]
+    return [(name, holder) for name, holder in found]
 
 
 def delete_abandoned_locks(t: Tx) -> int:

@@ -82,14 +82,17 @@ def finalize_orphaned_compression_sessions(t: Tx, *, older_than: timedelta = ORP
 def _is_unleased(t: Tx, conversation: ConversationId) -> bool:
     """Return whether no living owner holds the lease; locked until the commit."""
     row = t.fetch_one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
-    return row is not None and (row[0] is None or not t.is_alive(row[0]))
+    if row is None:
+        return False
+    (owner,) = row
+    return owner is None or not t.is_alive(owner)
 
 
 def find_empty_ghost_sessions(
     t: Tx, *, older_than: timedelta = GHOST_AFTER
 ) -> list[ConversationId]:
     """Return the conversations without any message that nothing leads to."""
-    found = t.fetch_all(
+    found = t.fetch_column(
         f"""
         SELECT s.conversation_id
         FROM session s JOIN conversation c ON c.id = s.conversation_id
@@ -101,11 +104,7 @@ def find_empty_ghost_sessions(
         """,
         t.now - older_than // timedelta(milliseconds=1),
     )
-    return [
-        ConversationId(row[0])
-        for row in found
-        if not count_attached_clients(t, ConversationId(row[0]))
-    ]
+    return [each for each in found if not count_attached_clients(t, each)]
 
 
 def prune_empty_ghost_sessions(t: Tx, *, older_than: timedelta = GHOST_AFTER) -> int:

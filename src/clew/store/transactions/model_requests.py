@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.ids import TurnId
 from clew.core.session_base import extend_base
 from clew.store.transactions import rows
 from clew.store.transactions.context import Context, expand_base
@@ -14,7 +13,7 @@ from clew.store.transactions.turn_queries import get_turn
 
 if TYPE_CHECKING:
     from clew.core.entry import Entry
-    from clew.core.ids import ConversationId
+    from clew.core.ids import ConversationId, TurnId
     from clew.store.contract import Tx
 
 
@@ -35,9 +34,9 @@ def list_turn_requests(t: Tx, turn: TurnId) -> list[TurnRequest]:
     :raises NotFound: if there is no such turn
     """
     found = get_turn(t, turn)
-    rows_found = t.fetch_all(
-        f"""
-        {rows.ENTRY}
+    results = rows.ENTRY.fetch_all(
+        t,
+        """
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3
               AND (kind = 'attempt' OR role = 'assistant')
         ORDER BY seq
@@ -48,8 +47,7 @@ def list_turn_requests(t: Tx, turn: TurnId) -> list[TurnRequest]:
     )
     made: list[TurnRequest] = []
     step = 1
-    for row in rows_found:
-        entry = rows.to_entry(row)
+    for entry in results:
         made.append(TurnRequest(step=step, entry=entry))
         step += int(entry.role is not None)
     return made
@@ -57,12 +55,11 @@ def list_turn_requests(t: Tx, turn: TurnId) -> list[TurnRequest]:
 
 def find_turn_by_number(t: Tx, conversation: ConversationId, number: int) -> TurnId | None:
     """Return the turn with this number, counted from 1 in order of their start."""
-    row = t.fetch_one(
+    return t.fetch_value(
         "SELECT id FROM turn WHERE conversation_id = $1 ORDER BY first_seq LIMIT 1 OFFSET $2",
         conversation,
         number - 1,
     )
-    return None if row is None else TurnId(row[0])
 
 
 def read_context_before(t: Tx, entry: Entry) -> Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.clock import from_millis
 from clew.core.access import (
@@ -21,6 +21,7 @@ from clew.core.channel_events import DM
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.turn import StopRequest
+from clew.store.records import RecordQuery
 from clew.store.transactions.approvals import deny_open_approvals
 from clew.store.transactions.turn_queries import list_unfinished_turns, request_stop
 
@@ -29,29 +30,26 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId, InboxId
     from clew.core.route import RouteKey
-    from clew.store.contract import Row, Tx
+    from clew.store.contract import Tx
 
     #: Tells whether a user no longer has access on a route.
     IsExcluded = Callable[[str, Route], bool]
 
-_PERSON = """
-    SELECT channel, account, user_id, name, route, state, changed_at, expires_at, approved_by
+
+def _to_person(*, channel: str, account: str, **rest: Any) -> Person:
+    return Person(account=ChannelAccount(channel=channel, account=account), **rest)
+
+
+_PERSON = RecordQuery(
+    _to_person,
+    """
+    SELECT channel, account, user_id AS user, name, route, state AS standing, changed_at,
+           expires_at AS code_until, approved_by
     FROM pairing
-"""
+    """,
+    {"standing": AccessStatus, "changed_at": from_millis, "code_until": from_millis},
+)
 _REVOKED_NOTE = "the person may not talk here any more"
-
-
-def _row_to_person(row: Row) -> Person:
-    return Person(
-        account=ChannelAccount(channel=row[0], account=row[1]),
-        user=row[2],
-        name=row[3],
-        route=row[4],
-        standing=AccessStatus(row[5]),
-        changed_at=from_millis(row[6]),
-        code_until=None if row[7] is None else from_millis(row[7]),
-        approved_by=row[8],
-    )
 
 
 def hash_code(code: str) -> bytes:
@@ -62,18 +60,18 @@ def hash_code(code: str) -> bytes:
 
 def get_access_status(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
     """Return the stored access status of a user, without a lock."""
-    row = t.fetch_one(
+    state = t.fetch_value(
         "SELECT state FROM pairing WHERE channel = $1 AND account = $2 AND user_id = $3",
         account.channel,
         account.account,
         user,
     )
-    return None if row is None else AccessStatus(row[0])
+    return None if state is None else AccessStatus(state)
 
 
 def lock_access_status(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
     """Return the stored access status of a user, locked until the commit."""
-    row = t.fetch_one(
+    state = t.fetch_value(
         """
         SELECT state FROM pairing WHERE channel = $1 AND account = $2 AND user_id = $3 @SHARE
         """,
@@ -81,13 +79,12 @@ def lock_access_status(t: Tx, account: ChannelAccount, user: str) -> AccessStatu
         account.account,
         user,
     )
-    return None if row is None else AccessStatus(row[0])
+    return None if state is None else AccessStatus(state)
 
 
 def list_people(t: Tx) -> list[Person]:
     """Return all stored users, ordered by channel, account, status and last change."""
-    found = t.fetch_all(f"{_PERSON} ORDER BY channel, account, state, changed_at, user_id")
-    return [_row_to_person(row) for row in found]
+    return _PERSON.fetch_all(t, "ORDER BY channel, account, state, changed_at, user_id")
 
 
 def issue_code(
@@ -145,7 +142,7 @@ def _set_code_expiry(t: Tx, account: ChannelAccount, user: str, until: int) -> N
 
 
 def _has_open_code(t: Tx, account: ChannelAccount, user: str) -> bool:
-    row = t.fetch_one(
+    return t.exists(
         """
         SELECT 1 FROM pairing
         WHERE channel = $1 AND account = $2 AND user_id = $3 AND expires_at > $4
@@ -155,18 +152,15 @@ def _has_open_code(t: Tx, account: ChannelAccount, user: str) -> bool:
         user,
         t.now,
     )
-    return row is not None
 
 
 def _count_open_codes(t: Tx, account: ChannelAccount) -> int:
-    row = t.fetch_one(
+    return t.fetch_value(
         "SELECT count(*) FROM pairing WHERE channel = $1 AND account = $2 AND expires_at > $3",
         account.channel,
         account.account,
         t.now,
     )
-    assert row is not None
-    return row[0]
 
 
 def approve_code(t: Tx, code: bytes, *, by: str) -> Person | None:
@@ -195,9 +189,7 @@ def approve_code(t: Tx, code: bytes, *, by: str) -> Person | None:
             t.now,
         )
         return None
-    found = t.fetch_one(f"{_PERSON} WHERE channel = $1 AND account = $2 AND user_id = $3", *row)
-    assert found is not None
-    return _row_to_person(found)
+    return _PERSON.fetch_one(t, "WHERE channel = $1 AND account = $2 AND user_id = $3", *row)
 
 
 def revoke_access(
@@ -239,7 +231,9 @@ def cancel_excluded_work(t: Tx, account: ChannelAccount, out: IsExcluded) -> lis
             touched[conversation] = None
     for turn in list_unfinished_turns(t):
         inputs = t.fetch_all("SELECT route, payload FROM inbox WHERE turn_id = $1", turn.id)
-        if inputs and all(_is_from_excluded(row[0], row[1], account, out) for row in inputs):
+        if inputs and all(
+            _is_from_excluded(route, payload, account, out) for route, payload in inputs
+        ):
             deny_open_approvals(t, turn.id, note=_REVOKED_NOTE)
             # Not as a user's stop, which would send the partial answer to the excluded user.
             request_stop(t, turn.id, StopRequest.CANCEL)

@@ -29,7 +29,7 @@ def pause_until(t: Tx, account: ChannelAccount, chat: str, *, until: int) -> Non
 
 def list_pauses(t: Tx, account: ChannelAccount, *, after: int) -> dict[str, int]:
     """Return the chats of an account paused beyond ``after`` (ms), each with its end (ms)."""
-    found = t.fetch_all(
+    return t.fetch_map(
         """
         SELECT chat, held_until FROM hold
         WHERE channel = $1 AND account = $2 AND held_until > $3
@@ -38,7 +38,6 @@ def list_pauses(t: Tx, account: ChannelAccount, *, after: int) -> dict[str, int]
         account.account,
         after,
     )
-    return {row[0]: row[1] for row in found}
 
 
 def delete_expired_pauses(t: Tx, account: ChannelAccount, *, before: int) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core.turn import TurnState
+from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,6 +29,13 @@ class AnswerPreview:
     shown_at: datetime
 
 
+_PREVIEW = RecordQuery(
+    AnswerPreview,
+    "SELECT turn_id AS turn, key, platform_id AS message, shown_at FROM preview",
+    {"shown_at": from_millis},
+)
+
+
 def begin_preview(t: Tx, route: RouteKey, turn: TurnId, key: str) -> bool:
     """
     Record that a preview is about to be sent; ``False`` if it must not be.
@@ -36,8 +44,8 @@ def begin_preview(t: Tx, route: RouteKey, turn: TurnId, key: str) -> bool:
     unfinished turn has its preview there.
     """
     # Locked, so that a turn that ends concurrently sees the preview.
-    row = t.fetch_one("SELECT state FROM turn WHERE id = $1 @LOCK", turn)
-    if row is None or row[0] == TurnState.DONE.value:
+    state = t.fetch_value("SELECT state FROM turn WHERE id = $1 @LOCK", turn)
+    if state is None or state == TurnState.DONE.value:
         return False
     in_the_way = t.fetch_one(
         """
@@ -80,12 +88,7 @@ def set_preview_message(t: Tx, route: RouteKey, turn: TurnId, message: str) -> N
 
 def find_preview(t: Tx, route: RouteKey) -> AnswerPreview | None:
     """Return the preview on a route, confirmed or not, or ``None``."""
-    row = t.fetch_one(
-        "SELECT turn_id, key, platform_id, shown_at FROM preview WHERE route = $1", route
-    )
-    if row is None:
-        return None
-    return AnswerPreview(turn=row[0], key=row[1], message=row[2], shown_at=from_millis(row[3]))
+    return _PREVIEW.fetch_one(t, "WHERE route = $1", route)
 
 
 def delete_preview(t: Tx, route: RouteKey, turn: TurnId) -> None:
@@ -95,7 +98,7 @@ def delete_preview(t: Tx, route: RouteKey, turn: TurnId) -> None:
 
 def list_previewed_routes(t: Tx, turn: TurnId) -> list[RouteKey]:
     """Return the routes with a preview of a turn that no delivery is about to replace."""
-    found = t.fetch_all(
+    return t.fetch_column(
         """
         SELECT p.route FROM preview p
         WHERE p.turn_id = $1 AND NOT EXISTS (
@@ -108,4 +111,3 @@ def list_previewed_routes(t: Tx, turn: TurnId) -> list[RouteKey]:
         """,
         turn,
     )
-    return [row[0] for row in found]

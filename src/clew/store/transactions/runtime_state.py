@@ -38,9 +38,8 @@ def clear_runtime_state(t: Tx, *, later: bool) -> ResumableWork:
     t.execute("DELETE FROM client")
     t.execute("DELETE FROM lock")
     unknown = _mark_deliveries_unknown(t) if later else 0
-    row = t.fetch_one("SELECT count(*) FROM turn WHERE state = 'running'")
-    assert row is not None
-    return ResumableWork(running=row[0], unknown=unknown)
+    running = t.fetch_value("SELECT count(*) FROM turn WHERE state = 'running'")
+    return ResumableWork(running=running, unknown=unknown)
 
 
 def _mark_deliveries_unknown(t: Tx) -> int:

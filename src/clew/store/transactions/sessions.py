@@ -24,16 +24,15 @@ def get_session(t: Tx, session: SessionId) -> Session:
 
     :raises NotFound: if there is no such session
     """
-    row = t.fetch_one(f"{rows.SESSION} WHERE id = $1", session)
-    if row is None:
+    found = rows.SESSION.fetch_one(t, "WHERE id = $1", session)
+    if found is None:
         raise NotFound("session", session)
-    return rows.to_session(row)
+    return found
 
 
 def find_session_by_operation(t: Tx, operation: str) -> Session | None:
     """Return the session that an operation opened, or ``None`` if it did not run."""
-    row = t.fetch_one(f"{rows.SESSION} WHERE operation = $1", operation)
-    return None if row is None else rows.to_session(row)
+    return rows.SESSION.fetch_one(t, "WHERE operation = $1", operation)
 
 
 def get_head(t: Tx, conversation: ConversationId) -> Session:
@@ -42,13 +41,12 @@ def get_head(t: Tx, conversation: ConversationId) -> Session:
 
     :raises NotFound: if there is no such conversation
     """
-    row = t.fetch_one(
-        f"{rows.SESSION} WHERE id = (SELECT session_id FROM head WHERE conversation_id = $1)",
-        conversation,
+    found = rows.SESSION.fetch_one(
+        t, "WHERE id = (SELECT session_id FROM head WHERE conversation_id = $1)", conversation
     )
-    if row is None:
+    if found is None:
         raise NotFound("conversation", conversation)
-    return rows.to_session(row)
+    return found
 
 
 def get_base(t: Tx, session: SessionId) -> Base:
@@ -213,11 +211,10 @@ def end_head(t: Tx, lease: Lease, reason: str) -> Session:
 
 def list_sessions(t: Tx, conversation: ConversationId) -> list[Session]:
     """Return every session of a conversation, oldest first."""
-    found = t.fetch_all(
-        f"{rows.SESSION} WHERE conversation_id = $1 ORDER BY opened_seq, opened_at, id",
-        conversation,
+    found = rows.SESSION.fetch_all(
+        t, "WHERE conversation_id = $1 ORDER BY opened_seq, opened_at, id", conversation
     )
-    return _order_by_chain([rows.to_session(row) for row in found])
+    return _order_by_chain(found)
 
 
 def _order_by_chain(sessions: list[Session]) -> list[Session]:

@@ -27,13 +27,11 @@ def put_setting(t: Tx, scope: str, name: str, value: str) -> None:
 
 def get_setting(t: Tx, scope: str, name: str) -> str | None:
     """Return the stored value, or ``None``."""
-    row = t.fetch_one("SELECT value FROM setting WHERE scope = $1 AND name = $2", scope, name)
-    return None if row is None else row[0]
+    return t.fetch_value("SELECT value FROM setting WHERE scope = $1 AND name = $2", scope, name)
 
 
 def take_setting(t: Tx, scope: str, name: str) -> str | None:
     """Delete a stored value, and return it."""
-    row = t.fetch_one(
+    return t.fetch_value(
         "DELETE FROM setting WHERE scope = $1 AND name = $2 RETURNING value", scope, name
     )
-    return None if row is None else row[0]

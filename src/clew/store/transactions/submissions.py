@@ -237,9 +237,6 @@ def cancel_submission(t: Tx, inbox_id: InboxId) -> bool:
 
 
 def _has_other_inputs(t: Tx, turn: Turn, inbox_id: InboxId) -> bool:
-    return (
-        t.fetch_one(
-            "SELECT 1 FROM inbox WHERE turn_id = $1 AND id <> $2 LIMIT 1", turn.id, inbox_id
-        )
-        is not None
+    return t.exists(
+        "SELECT 1 FROM inbox WHERE turn_id = $1 AND id <> $2 LIMIT 1", turn.id, inbox_id
     )

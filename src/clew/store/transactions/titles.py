@@ -28,8 +28,7 @@ def set_pending_title(t: Tx, conversation: ConversationId, title: str) -> None:
 
 def get_pending_title(t: Tx, conversation: ConversationId) -> str | None:
     """Return the pending title, or ``None``."""
-    row = t.fetch_one("SELECT title FROM pending_title WHERE conversation_id = $1", conversation)
-    return None if row is None else row[0]
+    return t.fetch_value("SELECT title FROM pending_title WHERE conversation_id = $1", conversation)
 
 
 def clear_pending_title(t: Tx, conversation: ConversationId) -> None:
@@ -96,8 +95,8 @@ def read_first_exchange(t: Tx, conversation: ConversationId) -> tuple[str, str] 
         """,
         conversation,
     )
-    said = next((row[1] for row in found if row[0] == "user"), None)
-    answer = next((row[1] for row in found if row[0] == "assistant"), None)
+    said = next((text for role, text in found if role == "user"), None)
+    answer = next((text for role, text in found if role == "assistant"), None)
     return None if said is None or answer is None else (said, answer)
 
 

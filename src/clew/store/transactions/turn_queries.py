@@ -20,47 +20,45 @@ def get_turn(t: Tx, turn: TurnId) -> Turn:
 
     :raises NotFound: if there is no such turn
     """
-    row = t.fetch_one(f"{rows.TURN} WHERE id = $1", turn)
-    if row is None:
+    found = rows.TURN.fetch_one(t, "WHERE id = $1", turn)
+    if found is None:
         raise NotFound("turn", turn)
-    return rows.to_turn(row)
+    return found
 
 
 def find_unfinished_turn(t: Tx, conversation: ConversationId) -> Turn | None:
     """Return the running or waiting turn of a conversation; there is at most one."""
-    row = t.fetch_one(f"{rows.TURN} WHERE conversation_id = $1 AND state <> 'done'", conversation)
-    return None if row is None else rows.to_turn(row)
+    return rows.TURN.fetch_one(t, "WHERE conversation_id = $1 AND state <> 'done'", conversation)
 
 
 def find_last_done_turn(t: Tx, conversation: ConversationId) -> Turn | None:
     """Return the newest turn of a conversation that has an outcome."""
-    row = t.fetch_one(
-        f"""
-        {rows.TURN} WHERE conversation_id = $1 AND state = 'done'
+    return rows.TURN.fetch_one(
+        t,
+        """
+        WHERE conversation_id = $1 AND state = 'done'
         ORDER BY first_seq DESC LIMIT 1
         """,
         conversation,
     )
-    return None if row is None else rows.to_turn(row)
 
 
 def list_done_turns(t: Tx, conversation: ConversationId, *, after: int) -> list[Turn]:
     """Return the turns with an outcome that began after entry ``after``, in order."""
-    found = t.fetch_all(
-        f"""
-        {rows.TURN} WHERE conversation_id = $1 AND state = 'done' AND first_seq > $2
+    return rows.TURN.fetch_all(
+        t,
+        """
+        WHERE conversation_id = $1 AND state = 'done' AND first_seq > $2
         ORDER BY first_seq
         """,
         conversation,
         after,
     )
-    return [rows.to_turn(row) for row in found]
 
 
 def list_unfinished_turns(t: Tx) -> list[Turn]:
     """Return every running or waiting turn, oldest first."""
-    found = t.fetch_all(f"{rows.TURN} WHERE state <> 'done' ORDER BY started_at, id")
-    return [rows.to_turn(row) for row in found]
+    return rows.TURN.fetch_all(t, "WHERE state <> 'done' ORDER BY started_at, id")
 
 
 def request_stop(t: Tx, turn: TurnId, stop: StopRequest) -> bool:
@@ -69,7 +67,7 @@ def request_stop(t: Tx, turn: TurnId, stop: StopRequest) -> bool:
 
     Needs no lease: the owner sees the request at the next wake-up.
     """
-    row = t.fetch_one(
+    conversation = t.fetch_value(
         """
         UPDATE turn SET stop = $2 WHERE id = $1 AND state <> $3 AND stop IS NULL
         RETURNING conversation_id
@@ -78,15 +76,14 @@ def request_stop(t: Tx, turn: TurnId, stop: StopRequest) -> bool:
         stop.value,
         TurnState.DONE.value,
     )
-    if row is None:
-        return False
-    t.notify(row[0])
-    return True
+    if conversation is not None:
+        t.notify(conversation)
+    return conversation is not None
 
 
 def is_first_turn(t: Tx, turn: Turn, session: SessionId) -> bool:
     """Return whether no turn before this one had an entry in the session."""
-    earlier = t.fetch_one(
+    return not t.exists(
         """
         SELECT 1 FROM entry
         WHERE conversation_id = $1 AND seq < $2 AND session_id = $3 AND turn_id IS NOT NULL
@@ -97,12 +94,11 @@ def is_first_turn(t: Tx, turn: Turn, session: SessionId) -> bool:
         turn.first_seq,
         session,
     )
-    return earlier is None
 
 
 def read_user_texts(t: Tx, turn: Turn) -> list[str]:
     """Return the user's texts in a turn, in order."""
-    found = t.fetch_all(
+    return t.fetch_column(
         """
         SELECT text FROM entry
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND role = 'user'
@@ -112,4 +108,3 @@ def read_user_texts(t: Tx, turn: Turn) -> list[str]:
         turn.first_seq,
         turn.id,
     )
-    return [row[0] for row in found]

@@ -110,8 +110,7 @@ def _continue_turn(t: Tx, acquired: leases.AcquiredLease, turn: Turn) -> Started
 
 
 def _first_input_route(t: Tx, turn: TurnId) -> RouteKey | None:
-    row = t.fetch_one("SELECT route FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
-    return None if row is None else row[0]
+    return t.fetch_value("SELECT route FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
 
 
 def _may_continue(t: Tx, turn: Turn) -> bool:
@@ -121,11 +120,7 @@ def _may_continue(t: Tx, turn: Turn) -> bool:
     if select_steering(list_open_items(t, turn.conversation_id), from_millis(t.now)):
         deny_open_approvals(t, turn.id, note="the user wrote instead")
         return True
-    row = t.fetch_one(
-        "SELECT count(*) FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id
-    )
-    assert row is not None
-    return row[0] == 0
+    return not t.exists("SELECT 1 FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
 
 
 def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
@@ -335,10 +330,11 @@ def _count_step(t: Tx, session: SessionId, turn: TurnId, step: StepRecord | None
         "UPDATE turn SET steps = steps + 1 WHERE id = $1 RETURNING conversation_id, steps", turn
     )
     assert row is not None
+    conversation, number = row
     if step is None:
         return
     t.execute("UPDATE turn SET model = $2 WHERE id = $1", turn, step.request.model)
-    record_usage(t, row[0], step.request, turn=turn, step=row[1])
+    record_usage(t, conversation, step.request, turn=turn, step=number)
     _store_instructions(t, session, step.instructions)
 
 

@@ -75,11 +75,11 @@ def store_undo_data(
         conversation,
         t.now + millis,
     )
-    head = t.fetch_one("SELECT session_id FROM head WHERE conversation_id = $1", conversation)
+    head = t.fetch_value("SELECT session_id FROM head WHERE conversation_id = $1", conversation)
     assert kept is not None, f"{conversation} had a lease, and is not there"
     assert head is not None, f"{conversation} had a lease, and no head"
     title, titled_by = kept
-    undo = {"head": head[0], "fence": fence, "title": title, "titled_by": titled_by}
+    undo = {"head": head, "fence": fence, "title": title, "titled_by": titled_by}
     t.execute(
         "UPDATE conversation SET undo = $2 WHERE id = $1",
         conversation,
@@ -98,9 +98,11 @@ def undelete_conversation(t: Tx, conversation: ConversationId, *, viewer: Scope)
     """
     # Locked against a concurrent restore or permanent deletion.
     row = t.fetch_one(f"{_DELETED} AND c.id = $2 @LOCK", t.now, conversation)
-    if row is None or not can_see(viewer, Scope(row[1])):
+    if row is None:
         raise NotFound("deleted conversation", conversation)
     _, scope, text, last_seq, _, _ = row
+    if not can_see(viewer, Scope(scope)):
+        raise NotFound("deleted conversation", conversation)
     undo = json.loads(text)
     keeps = undo["title"] is not None and not is_title_taken(
         t, Scope(scope), undo["title"], by_other_than=conversation

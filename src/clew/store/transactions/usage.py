@@ -70,7 +70,7 @@ def record_usage(
 
 def sum_usage(t: Tx, conversation: ConversationId, *, turn: TurnId | None = None) -> TokenUsage:
     """Return the total usage of a conversation, or of one of its turns."""
-    row = t.fetch_one(
+    ((read, cached, written, cost),) = t.fetch_all(
         """
         SELECT COALESCE(sum(input_tokens), 0), COALESCE(sum(cached_tokens), 0),
                COALESCE(sum(output_tokens), 0), sum(cost_micros)
@@ -79,10 +79,9 @@ def sum_usage(t: Tx, conversation: ConversationId, *, turn: TurnId | None = None
         conversation,
         turn or "",
     )
-    assert row is not None
     return TokenUsage(
-        input_tokens=int(row[0]),
-        cached_tokens=int(row[1]),
-        output_tokens=int(row[2]),
-        cost_micros=None if row[3] is None else int(row[3]),
+        input_tokens=int(read),
+        cached_tokens=int(cached),
+        output_tokens=int(written),
+        cost_micros=None if cost is None else int(cost),
     )
