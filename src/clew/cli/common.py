@@ -8,14 +8,14 @@ import os
 import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from clew.lazy_imports import hide_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
     from clew.config import Settings
@@ -107,6 +107,19 @@ pass_cli_context = click.make_pass_decorator(CliContext)
 
 #: ``as_json`` for every command that prints data.
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+#: ``cursor`` for every command that prints pages.
+cursor_option = click.option("--cursor", help="Go on where this says, which a page before printed.")
+
+
+def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return ``limit`` for a command that prints pages."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 1000),
+        default=default,
+        show_default=True,
+        help="How many at most.",
+    )
 
 
 def print_json(data: object, to: TextIO | None = None) -> None:

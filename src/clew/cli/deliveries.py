@@ -10,8 +10,10 @@ import click
 from clew.cli.common import (
     CliContext,
     FullHelpGroup,
+    cursor_option,
     format_examples,
     json_option,
+    limit_option,
     pass_cli_context,
     print_json,
 )
@@ -52,17 +54,25 @@ def deliveries() -> None:
     "list", epilog=format_examples("clew deliveries list", "clew deliveries list --all")
 )
 @click.option("--all", "every", is_flag=True, help="Also those that are on their way.")
+@limit_option(200)
+@cursor_option
 @json_option
 @pass_cli_context
-def list_deliveries(program: CliContext, *, every: bool, as_json: bool) -> None:
+def list_deliveries(
+    program: CliContext, *, every: bool, limit: int, cursor: str | None, as_json: bool
+) -> None:
     """List what was given up, the newest first, and why."""
 
     async def print_deliveries(letters: DeadLetters) -> None:
         found = await letters.list_deliveries(
-            (*FAILED_STATES, *OPEN_STATES) if every else FAILED_STATES
+            (*FAILED_STATES, *OPEN_STATES) if every else FAILED_STATES,
+            limit=limit + 1,
+            before=None if cursor is None else DeliveryId(cursor),
         )
+        more, found = len(found) > limit, found[:limit]
+        following = found[-1][0].id if more else None
         if as_json:
-            print_json({"items": [_delivery_json(one, at) for one, at in found], "next": None})
+            print_json({"items": [_delivery_json(one, at) for one, at in found], "next": following})
             return
         out, notes = get_outputs()
         if not found:
@@ -81,6 +91,8 @@ def list_deliveries(program: CliContext, *, every: bool, as_json: bool) -> None:
         ]
         for line in format_table(("ID", "STATE", "SINCE", "ROUTE", "TEXT", "WHY"), rows):
             out.write(line + "\n")
+        if following is not None:
+            notes.print_dim(f"there are more: --cursor {following}")
 
     _run_job(program, print_deliveries)
 

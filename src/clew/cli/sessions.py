@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.common import (
     CliContext,
     FullHelpGroup,
+    cursor_option,
     format_examples,
     json_option,
+    limit_option,
     pass_cli_context,
     print_json,
 )
@@ -43,20 +45,6 @@ if TYPE_CHECKING:
     from clew.store.search import SearchHit
     from clew.store.transactions.undelete import DeletedConversation
 
-CURSOR_OPTION: Final = click.option(
-    "--cursor", help="Go on where this says, which a page before printed."
-)
-
-
-def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(
-        "--limit",
-        type=click.IntRange(1, 1000),
-        default=default,
-        show_default=True,
-        help="How many at most.",
-    )
-
 
 def _run_job(program: CliContext, job: Callable[[ConversationQueries], Awaitable[None]]) -> None:
     async def open_and_run() -> None:
@@ -79,7 +67,7 @@ def sessions() -> None:
 @click.option("--title", default="", metavar="TEXT", help="Only those with this in their title.")
 @click.option("--all", "adhoc", is_flag=True, help="Also those that clients opened in passing.")
 @limit_option(50)
-@CURSOR_OPTION
+@cursor_option
 @json_option
 @pass_cli_context
 def list_conversations(
@@ -173,7 +161,7 @@ def _print_conversation(
 )
 @click.argument("query", nargs=-1, required=True)
 @limit_option(20)
-@CURSOR_OPTION
+@cursor_option
 @json_option
 @pass_cli_context
 def search(

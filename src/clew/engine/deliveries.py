@@ -34,10 +34,20 @@ class DeadLetters:
         self._store = store
 
     async def list_deliveries(
-        self, states: Sequence[DeliveryState] = FAILED_STATES, *, limit: int = 200
+        self,
+        states: Sequence[DeliveryState] = FAILED_STATES,
+        *,
+        limit: int = 200,
+        before: DeliveryId | None = None,
     ) -> Sequence[tuple[Delivery, int]]:
-        """Return the newest deliveries first, each with the time (ms) of its last change."""
-        return await self._store.read(deliveries.list_dead_letters, states, limit=limit)
+        """
+        Return the newest deliveries first, each with the time (ms) of its last change.
+
+        ``before`` is the last delivery of the previous page.
+        """
+        return await self._store.read(
+            deliveries.list_dead_letters, states, limit=limit, before=before
+        )
 
     async def read_backlogs(self) -> Mapping[PlatformAccount, DeliveryBacklog]:
         """Return the undelivered backlog of each account."""
