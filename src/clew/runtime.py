@@ -23,6 +23,7 @@ from clew.agent.providers import is_known_provider
 from clew.agent.side_requests import request_side_answer
 from clew.clock import SystemClock
 from clew.commands.builtin import BUILTIN_REGISTRY
+from clew.commands.registry import ChatCommand
 from clew.config import ensure_home
 from clew.config.introspection import iter_secret_texts
 from clew.config.model_access import iter_named_models, resolve_access
@@ -41,10 +42,10 @@ from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
-from clew.errors import SettingsError
+from clew.errors import ClewError, SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
-from clew.plugin.declarations import AfterTurn, CompactorKind, Instructions
+from clew.plugin.declarations import AfterTurn, Command, CompactorKind, Instructions
 from clew.plugin.loading import get_features
 from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from clew.agent.compactor import Compactor
     from clew.agent.models import Model
-    from clew.commands.registry import CommandRegistry
+    from clew.commands.registry import ChatCommandReply, CommandContext, CommandRegistry
     from clew.config import Settings
     from clew.core.side_answer import SideAnswer
     from clew.plugin.context import AskModel
@@ -97,6 +98,7 @@ async def open_application(
     configure_default_logging()
     features = get_features(settings)
     features.raise_problems()
+    commands = make_command_registry(features)
     async with AsyncExitStack() as stack:
         if store is None:
             store = await stack.enter_async_context(
@@ -117,7 +119,7 @@ async def open_application(
         if not own_only:
             context = make_feature_context(settings, store, services.ids)
             await stack.enter_async_context(FeatureRunner(features, context, engine.owner_id))
-        yield Application(settings=settings, store=store, engine=engine)
+        yield Application(settings=settings, store=store, engine=engine, commands=commands)
 
 
 def configure_default_logging() -> None:
@@ -191,6 +193,40 @@ def build_services(
         turns_at_once=settings.agent.turns_at_once,
         features=features,
     )
+
+
+def make_command_registry(features: Features) -> CommandRegistry:
+    """
+    Return the chat commands of Clew and its features.
+
+    :raises SettingsError: if two have the same name
+    """
+    commands = BUILTIN_REGISTRY
+    for declared in features.get(Command):
+        one = declared.value
+        made = ChatCommand(
+            name=one.name,
+            aliases=one.aliases,
+            arguments=one.arguments,
+            help=one.help,
+            control=True,
+            operator=one.operator,
+            run=partial(_run_feature_command, one),
+        )
+        commands = commands.with_commands([made], owner=f"the feature {declared.owner!r}")
+    return commands
+
+
+async def _run_feature_command(
+    command: Command, call: CommandContext, argument: str
+) -> ChatCommandReply:
+    try:
+        return call.reply(await command.run(call, argument))
+    except ClewError:
+        raise
+    except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
+        log.warning("command_failed", command=command.name, error=repr(error))
+        return call.reply(f"/{command.name} failed: {error}")
 
 
 def make_feature_context(settings: Settings, store: Store, ids: IdGenerator) -> FeatureContext:

@@ -11,6 +11,8 @@ import click
 from clew.plugin import (
     FLAG,
     CliEntry,
+    Command,
+    CommandCall,
     DoctorFinding,
     FeatureContext,
     Metric,
@@ -73,6 +75,10 @@ async def sweep(context: FeatureContext) -> None:
     seen["periodic"] += 1
 
 
+async def harvest(call: CommandCall, argument: str) -> str:
+    return f"{argument or 'roses'} harvested"
+
+
 async def look_around() -> list[DoctorFinding]:
     await asyncio.sleep(0)
     return [ok("garden", "the plants are well")]
@@ -99,6 +105,7 @@ def register(registry: Registry) -> None:
     registry.add_tool(water, effect="idempotent", facts={"reads": "nothing"})
     registry.add_instructions("garden", lambda: f"A plant gets {settings.get().litres} litres.")
     registry.add_hook("on_session_start", count_hook)
+    registry.add_command(Command(name="harvest", help="harvest a plant", run=harvest))
     registry.add_cli(
         CliEntry(name="garden", module=__name__, attribute="garden", help="Show the garden.")
     )

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from clew.api.metrics import MetricsEndpoint, RequestStats
+from clew.cli.commands import COMMANDS
 from clew.cli.doctor_checks.features import check_features
 from clew.cli.entry_point import run_command
+from clew.commands.runner import CommandRunner
 from clew.config import load_settings
 from clew.core.ids import IdGenerator
 from clew.core.route import local_route
+from clew.core.scope import scope_of
 from clew.engine.feature_runner import FeatureRunner
 from clew.engine.fsck import StoreChecker
 from clew.errors import SettingsError
 from clew.gateway.channel_settings import list_channel_kinds
 from clew.plugin.loading import get_features, load_features, load_settings_with_features
-from clew.plugin.registry import Features
+from clew.plugin.registry import CLI_COMMANDS, Features
 from clew.runtime import make_feature_context, open_application
 from clew.store.backup.create import create_backup
 from clew.store.copying.migrate_store import migrate_store
@@ -106,6 +109,13 @@ async def test_its_parts_run_and_nothing_is_left_of_a_deleted_conversation(
         context = await engine.inspect_context(accepted.conversation_id)
         assert "A plant gets 5 litres." in str(context)
         assert await product.store.read(_count_visits) == 1
+        runner = CommandRunner(engine, product.commands)
+        said, listed = [
+            (await runner.run_command(text, target=TALK, viewer=scope_of(TALK))).text
+            for text in ("/harvest figs", "/help")
+        ]
+        assert said == "figs harvested"
+        assert "/harvest: harvest a plant" in listed.splitlines()
         seen = cast("dict[str, int]", vars(features.plugins["garden"])["seen"])
         await wait_until(lambda: seen["service"] > 0 and seen["periodic"] > 0 and seen["hook"] == 1)
         endpoint = MetricsEndpoint(engine=engine, stats=RequestStats())
@@ -165,6 +175,20 @@ async def test_without_it_the_store_opens_is_checked_copied_and_deleted_from(
         ("raise RuntimeError('no seeds')", "'weeds' cannot be loaded: RuntimeError: no seeds"),
         ("registry.add_channel('gate', print)", "'garden' and the feature 'weeds' both have the"),
         ("registry.add_hook('on_rain', print)", "there is no hook 'on_rain'"),
+        (
+            (
+                "from clew.plugin import CliEntry as C;"
+                " registry.add_cli(C(name='chat', module='m', attribute='a', help='h'))"
+            ),
+            "Clew itself and the feature 'weeds' both have the CLI command 'chat'",
+        ),
+        (
+            (
+                "from clew.plugin import Command as C; registry.add_command(C(name='new', help='h',"
+                " run=print))"
+            ),
+            "/new is defined by clew and by the feature 'weeds'",
+        ),
         ("registry.add_tool(print, effect='twice')", "'twice' is not a valid Effect"),
     ],
 )
@@ -222,6 +246,10 @@ async def test_a_disabled_feature_is_not_loaded(home: Path) -> None:
     assert unknown.problems == [
         "features.disabled: there is no feature 'title'; there are titles, webhooks"
     ]
+
+
+def test_the_names_of_the_commands_of_clew_are_taken() -> None:
+    assert set(CLI_COMMANDS) == COMMANDS.keys()
 
 
 def test_the_door_is_cheap_to_import() -> None:

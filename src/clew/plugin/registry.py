@@ -9,6 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from clew.config.lookup import PLUGINS, SettingsCatalog
+from clew.config.settings import SECTIONS
 from clew.core.effect import Effect
 from clew.core.tool_declaration import ToolDeclaration
 from clew.errors import SettingsError
@@ -43,6 +44,11 @@ T = TypeVar("T")
 
 #: Owner of what the core itself has.
 CORE = "clew"
+#: The commands of ``clew``, which no feature can have.
+CLI_COMMANDS = (
+    "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "config", "doctor",
+    "backup", "restore", "migrate-store", "completion",
+)  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
 
@@ -98,6 +104,10 @@ class Features:
     schemas: list[FeatureSchema] = field(default_factory=list[FeatureSchema])
     _declared: list[Declared[object]] = field(default_factory=list[Declared[object]])
     _owners: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+    def __post_init__(self) -> None:
+        self.claim(CORE, "CLI command", *CLI_COMMANDS)
+        self.claim(CORE, "settings", *SECTIONS)
 
     def register(self, name: str, register: Register, *, is_plugin: bool = False) -> None:
         """
