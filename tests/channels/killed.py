@@ -26,8 +26,8 @@ TWICE = ("plain", "marked")
 LEFT = ("beginning", "marked")
 #: How people see the answer after a kill at a place, where a platform cannot be asked.
 POINTS: Mapping[str, tuple[str, ...]] = {
-    "channel_inbox.receive_message inside": ONCE,
-    "channel_inbox.receive_message after": ONCE,
+    "submissions.submit_input inside": ONCE,
+    "submissions.submit_input after": ONCE,
     "deliveries.claim_chat_delivery after": ONCE,
     "deliveries.store_chunks_over_preview inside": ONCE,
     "deliveries.start_chunk inside": ONCE,

@@ -106,7 +106,7 @@ async def test_a_stop_in_a_compaction_leaves_no_rotation_and_is_no_failure_of_it
         await held.asked.wait()
         house.means.compaction.planner.policy = CompactionPolicy(window=None)
         second = await house.engine.submit(
-            "rather this", target=TALK, double_text=DoubleText.INTERRUPT
+            house.engine.new_input("rather this", double_text=DoubleText.INTERRUPT), target=TALK
         )
         stopped = await house.end(first)
         assert stopped.turn is not None

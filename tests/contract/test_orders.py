@@ -11,9 +11,9 @@ from clew.core.client_history import HistoryMessage, history_digest, split_last_
 from clew.core.double_text import DoubleText
 from clew.core.entry import NewEntry, Role
 from clew.core.ids import IdGenerator, new_session_id
-from clew.core.inbox import InboxOutcome, NewInput
+from clew.core.inbox import AcceptResult, IdempotencyKey, InboxOutcome, NewInput
 from clew.core.reset_policy import ResetPolicy
-from clew.core.route import local_route
+from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL
 from clew.core.session_base import InlineMessage
 from clew.core.turn import StopRequest, TurnOutcome
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.store.contract import Store
-    from clew.store.transactions.submissions import IdempotencyKey, SubmitResult
 
 
 def draft(ids: IdGenerator, role: Role, text: str) -> NewEntry:
@@ -60,21 +59,30 @@ class Shop:
 
     async def place(
         self, text: str, *, key: IdempotencyKey | None = None, name: str = "talk"
-    ) -> SubmitResult:
+    ) -> AcceptResult:
         return await self.repeat(self.item(text), key=key, name=name)
 
     async def repeat(
         self, item: NewInput, *, key: IdempotencyKey | None = None, name: str = "talk"
-    ) -> SubmitResult:
-        return await self.store.write(
+    ) -> AcceptResult:
+        return await self.submit(replace(item, key=key), local_route(name))
+
+    async def submit(
+        self,
+        item: NewInput,
+        target: Route | ConversationId | submissions.HistoryKey,
+        new: ConversationId | None = None,
+    ) -> AcceptResult:
+        accepted = await self.store.write(
             submissions.submit_input,
             item,
-            target=local_route(name),
-            key=key,
-            new_conversation=self.ids.new_conversation_id(),
+            target=target,
+            new_conversation=new or self.ids.new_conversation_id(),
             session_ids=new_session_id,
             policy=ResetPolicy(),
         )
+        assert isinstance(accepted, AcceptResult)
+        return accepted
 
     async def resend(
         self, item: NewInput, *history: str, caller: str = "me", new: Any = None
@@ -90,15 +98,7 @@ class Shop:
             answer=answer,
             base=tuple(InlineMessage(format="test/1", message=f'"{each.text}"') for each in said),
         )
-        placed = await self.store.write(
-            submissions.submit_with_history,
-            item,
-            resent=resent,
-            key=None,
-            new_conversation=new or self.ids.new_conversation_id(),
-            session_ids=new_session_id,
-        )
-        return placed.accepted.conversation_id
+        return (await self.submit(item, resent, new)).conversation_id
 
     def compose(self, item: InboxItem) -> NewEntry:
         return draft(self.ids, Role.USER, item.text)
@@ -140,56 +140,48 @@ async def shop(store_url: str, tmp_path: Path) -> AsyncGenerator[Shop]:
         yield Shop(store, IdGenerator(lambda: next(millis)))
 
 
-KEY = submissions.IdempotencyKey(key=b"k" * 32, body=b"b" * 32)
+KEY = IdempotencyKey(key=b"k" * 32, body=b"b" * 32)
 
 
 async def test_a_key_stands_for_one_order_and_its_first_answer(shop: Shop) -> None:
     first = await shop.place("hello", key=KEY)
     again = await shop.place("hello", key=KEY)
-    assert again.accepted.inbox_id == first.accepted.inbox_id
-    assert again.accepted.duplicate
+    assert again.inbox_id == first.inbox_id
+    assert again.duplicate
     assert again.answer is None
     await shop.store.write(idempotency.store_answer, KEY.key, status=200, answer="hi")
     await shop.store.write(idempotency.store_answer, KEY.key, status=500, answer="other")
     known = await shop.place("hello", key=KEY)
     assert (known.status, known.answer) == (200, "hi")
-    assert len(await shop.store.read(inbox.list_open_items, first.accepted.conversation_id)) == 1
+    assert len(await shop.store.read(inbox.list_open_items, first.conversation_id)) == 1
 
 
 async def test_a_key_of_another_request_is_refused_and_stores_nothing(shop: Shop) -> None:
     first = await shop.place("hello", key=KEY)
     with pytest.raises(KeyReused):
         await shop.place("other", key=replace(KEY, body=b"c" * 32))
-    assert len(await shop.store.read(inbox.list_open_items, first.accepted.conversation_id)) == 1
+    assert len(await shop.store.read(inbox.list_open_items, first.conversation_id)) == 1
 
 
 async def test_a_key_stays_free_when_the_order_could_not_be_placed(shop: Shop) -> None:
     with pytest.raises(NotFound):
-        await shop.store.write(
-            submissions.submit_input,
-            shop.item("hello"),
-            target=shop.ids.new_conversation_id(),
-            key=KEY,
-            new_conversation=shop.ids.new_conversation_id(),
-            session_ids=new_session_id,
-            policy=ResetPolicy(),
-        )
-    assert not (await shop.place("hello", key=KEY)).accepted.duplicate
+        await shop.submit(replace(shop.item("hello"), key=KEY), shop.ids.new_conversation_id())
+    assert not (await shop.place("hello", key=KEY)).duplicate
 
 
 async def test_what_was_answered_under_a_key_is_gone_with_its_conversation(shop: Shop) -> None:
     first = await shop.place("hello", key=KEY)
     await shop.store.write(idempotency.store_answer, KEY.key, status=200, answer="hi")
-    await shop.store.write(deletion.mark_deleted, first.accepted.conversation_id)
+    await shop.store.write(deletion.mark_deleted, first.conversation_id)
     again = await shop.place("hello", key=KEY)
     assert again.answer is None
-    assert again.accepted.conversation_id != first.accepted.conversation_id
+    assert again.conversation_id != first.conversation_id
 
 
 async def test_the_same_order_placed_again_is_the_same(shop: Shop) -> None:
     item = shop.item("hello")
     first, again = await shop.repeat(item, key=KEY), await shop.repeat(item, key=KEY)
-    assert first.accepted.inbox_id == again.accepted.inbox_id == item.id
+    assert first.inbox_id == again.inbox_id == item.id
 
 
 async def test_a_history_goes_on_where_it_stands(shop: Shop) -> None:
@@ -240,15 +232,7 @@ async def test_a_failed_question_is_part_of_what_stands(shop: Shop) -> None:
     resent = submissions.HistoryKey(
         before=history_digest("me", [said]), now=b"n" * 32, answer="", base=()
     )
-    placed = await shop.store.write(
-        submissions.submit_with_history,
-        shop.item("two"),
-        resent=resent,
-        key=None,
-        new_conversation=shop.ids.new_conversation_id(),
-        session_ids=new_session_id,
-    )
-    assert placed.accepted.conversation_id == first
+    assert (await shop.submit(shop.item("two"), resent)).conversation_id == first
 
 
 async def test_the_same_resent_order_placed_again_opens_nothing(shop: Shop) -> None:
@@ -265,26 +249,26 @@ async def test_the_same_resent_order_placed_again_opens_nothing(shop: Shop) -> N
 
 async def test_an_abandoned_order_is_taken_back_while_it_waits(shop: Shop) -> None:
     placed = await shop.place("hello")
-    assert await shop.abandon(placed.accepted.inbox_id)
-    item = await shop.store.read(inbox.get_item, placed.accepted.inbox_id)
+    assert await shop.abandon(placed.inbox_id)
+    item = await shop.store.read(inbox.get_item, placed.inbox_id)
     assert item.outcome is InboxOutcome.CANCELLED
-    assert not await shop.abandon(placed.accepted.inbox_id)
+    assert not await shop.abandon(placed.inbox_id)
 
 
 async def test_an_abandoned_order_has_its_turn_cancelled(shop: Shop) -> None:
     placed = await shop.place("hello")
-    begun = await shop.begin(placed.accepted.conversation_id)
-    assert await shop.abandon(placed.accepted.inbox_id)
+    begun = await shop.begin(placed.conversation_id)
+    assert await shop.abandon(placed.inbox_id)
     assert begun.turn is not None
     assert (await shop.store.read(turn_queries.get_turn, begun.turn.id)).stop is StopRequest.CANCEL
 
 
 async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:
     first = await shop.repeat(shop.item("a", DoubleText.STEER))
-    begun = await shop.begin(first.accepted.conversation_id)
+    begun = await shop.begin(first.conversation_id)
     second = await shop.repeat(shop.item("b", DoubleText.STEER))
     assert begun.turn is not None
-    found = await shop.store.read(conversations.get_conversation, first.accepted.conversation_id)
+    found = await shop.store.read(conversations.get_conversation, first.conversation_id)
     await shop.store.write(
         turns.steer_turn,
         begun.lease,
@@ -295,11 +279,11 @@ async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:
         compose=shop.compose,
     )
     for placed in (first, second):
-        assert not await shop.abandon(placed.accepted.inbox_id)
+        assert not await shop.abandon(placed.inbox_id)
     assert (await shop.store.read(turn_queries.get_turn, begun.turn.id)).stop is None
 
 
 async def test_an_order_that_is_answered_cannot_be_abandoned(shop: Shop) -> None:
     placed = await shop.place("hello")
-    await shop.answer(placed.accepted.conversation_id, "hi")
-    assert not await shop.abandon(placed.accepted.inbox_id)
+    await shop.answer(placed.conversation_id, "hi")
+    assert not await shop.abandon(placed.inbox_id)

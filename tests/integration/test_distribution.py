@@ -29,7 +29,7 @@ P = ParamSpec("P")
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
 #: What accepting, answering and delivering a message asks of the store.
 JOBS = (
-    "expiry.accept_or_reset",
+    "submissions.submit_input",
     "turns.begin_work",
     "turns.store_step",
     "journal.record_intent",
@@ -149,7 +149,7 @@ async def test_each_transaction_of_a_turn_touches_one_conversation(world: World)
             conversations = {owner_of[key] for key in keys if key in owner_of}
             assert len(conversations) <= 1, (job, keys)
             routes = {key for key in keys if key.startswith("agent:")}
-            assert not routes or job in ("expiry.accept_or_reset", "turns.finish_turn"), (
+            assert not routes or job in ("submissions.submit_input", "turns.finish_turn"), (
                 job,
                 routes,
             )
@@ -167,7 +167,7 @@ async def test_a_plain_turn_has_three_commits(world: World) -> None:
         await world.idle((await world.say(text)).conversation_id)
         await world.engine.wait_until_idle()
     of_a_turn = [job for job in store.written[before:] if not job.startswith("maintenance.")]
-    assert of_a_turn == ["expiry.accept_or_reset", "turns.begin_work", "turns.finish_turn"]
+    assert of_a_turn == ["submissions.submit_input", "turns.begin_work", "turns.finish_turn"]
 
 
 def _row(job: str, tables: set[str]) -> str:

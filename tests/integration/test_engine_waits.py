@@ -81,7 +81,8 @@ async def test_a_burst_that_is_being_collected_is_begun_once(watched: Watched) -
     engine = watched.engine
     first, second = [
         await engine.submit(
-            Say(key=key).text, target=local_route("c1"), double_text=DoubleText.COLLECT
+            engine.new_input(Say(key=key).text, double_text=DoubleText.COLLECT),
+            target=local_route("c1"),
         )
         for key in ("c1m1", "c1m2")
     ]

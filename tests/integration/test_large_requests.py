@@ -48,9 +48,11 @@ async def shown(desk: Desk, talk: str, text: str, *, size: int = SIZE) -> Told:
         id=f"att_{number:026}", name=f"river{number}.png", media_type="image/png", content=content
     )
     before = [len(provider.requests) for provider in desk.providers]
-    placed = await desk.engine.requests.submit(text, target=local_route(talk), files=[file])
-    desk.ids[talk] = placed.accepted.conversation_id
-    return await desk.told_of(placed.accepted, await desk.end(placed.accepted), [], before)
+    placed = await desk.engine.submit(
+        desk.engine.new_input(text, files=[file]), target=local_route(talk)
+    )
+    desk.ids[talk] = placed.conversation_id
+    return await desk.told_of(placed, await desk.end(placed), [], before)
 
 
 def pictures(request: ProviderRequest) -> int:

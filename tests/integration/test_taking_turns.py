@@ -71,7 +71,8 @@ async def rolled_back(desk: Desk, talk: str) -> None:
 
 async def _while_it_hangs(desk: Desk, talk: str, rule: DoubleText) -> None:
     def again() -> Awaitable[object]:
-        return desk.engine.submit("meanwhile", target=local_route(talk), double_text=rule)
+        message = desk.engine.new_input("meanwhile", double_text=rule)
+        return desk.engine.submit(message, target=local_route(talk))
 
     await _cut_short(desk, talk, again)
     await desk.engine.wait_until_idle()
@@ -89,7 +90,8 @@ async def collected(desk: Desk, talk: str) -> None:
     desk.play(plays)
     target = local_route(talk)
     for text in ("one", "two", "three"):
-        await desk.engine.submit(text, target=target, double_text=DoubleText.COLLECT)
+        message = desk.engine.new_input(text, double_text=DoubleText.COLLECT)
+        await desk.engine.submit(message, target=target)
     await desk.engine.wait_until_idle()
 
 

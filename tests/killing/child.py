@@ -232,14 +232,12 @@ class Front:
         return accepted
 
     async def _submit(self, say: Say, rule: DoubleText) -> AcceptResult:
+        item = replace(
+            self._engine.new_input(say.text, double_text=rule), event=("test", "bot", say.key)
+        )
         while True:
             try:
-                return await self._engine.submit(
-                    say.text,
-                    target=local_route(say.conversation),
-                    double_text=rule,
-                    event=("test", "bot", say.key),
-                )
+                return await self._engine.submit(item, target=local_route(say.conversation))
             except StoreUnavailable:
                 await asyncio.sleep(0.1)
 

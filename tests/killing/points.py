@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.double_text import DoubleText
-from clew.store.transactions import approvals, compactions, expiry, journal, locks, turns
+from clew.store.transactions import approvals, compactions, journal, locks, submissions, turns
 from tests.killing.killer import REQUEST, Place, job_name
 from tests.killing.plans import BLANK
 
@@ -44,7 +44,7 @@ MIXED = ("look put send read", "")
 ALONE = ("",)
 _ROUND = ("before", "inside", "after")
 
-_ACCEPT = job_name(expiry.accept_or_reset)
+_ACCEPT = job_name(submissions.submit_input)
 _BEGIN = job_name(turns.begin_work)
 _STEP = job_name(turns.store_step)
 _STEER = job_name(turns.steer_turn)

@@ -75,7 +75,9 @@ class World:
     ) -> AcceptResult:
         """Accept a message; a NAME is a local route."""
         target = to if isinstance(to, Route) or to.startswith("cnv_") else local_route(to)
-        return await self.engine.submit(text, target=_target(target), double_text=rule)
+        return await self.engine.submit(
+            self.engine.new_input(text, double_text=rule), target=_target(target)
+        )
 
     async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input; looks into the store, so that nobody follows the turn."""

@@ -51,18 +51,15 @@ class ChatCompletionsEndpoint:
             body, request.headers, models=self.models, double_text=self.double_text
         )
         key = idempotency_key(request)
-        placed = await self.engine.requests.submit(
-            order.text,
-            target=self._select_target(request, order),
-            double_text=order.double_text,
-            key=key,
-        )
+        target = self._select_target(request, order)
+        message = self.engine.new_input(order.text, double_text=order.double_text, key=key)
+        accepted = await self.engine.submit(message, target=target)
         asking = PendingCompletion(
-            requests=self.engine.requests, chat_input=order, accepted=placed.accepted, key=key
+            requests=self.engine.requests, chat_input=order, accepted=accepted, key=key
         )
-        if placed.answer is not None:
-            return _resend_stored(asking, placed.answer)
-        events = self.engine.requests.stream_events(placed.accepted, live=order.stream)
+        if accepted.answer is not None:
+            return _resend_stored(asking, accepted.answer)
+        events = self.engine.requests.stream_events(accepted, live=order.stream)
         ear = InterruptibleReader(events, request.receive, self.shutdown)
         return (
             ChatStreamResponse(asking, ear, self.pace)

@@ -109,18 +109,19 @@ class ConversationEndpoints:
         self, request: Request, query: EmptyInput, body: MessageRequest
     ) -> Response:
         key = idempotency_key(request)
-        placed = await self.engine.requests.submit(
+        target = self.engine.parse_target(name_in_path(request))
+        message = self.engine.new_input(
             body.text,
-            target=self.engine.parse_target(name_in_path(request)),
             double_text=parse_rule(body.double_text or self.double_text, people=False),
             key=key,
             files=[
                 self._prepare_file(one, place) for place, one in enumerate(body.attachments or ())
             ],
         )
-        if placed.answer is not None:
-            return _json_response(placed.status or 202, placed.answer)
-        status, answer = _build_accepted(placed.accepted)
+        accepted = await self.engine.submit(message, target=target)
+        if accepted.answer is not None:
+            return _json_response(accepted.status or 202, accepted.answer)
+        status, answer = _build_accepted(accepted)
         if key is not None:
             await self.engine.requests.store_answer(key, status=status, answer=answer)
         return _json_response(status, answer)

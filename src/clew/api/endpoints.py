@@ -56,19 +56,19 @@ class Endpoint(Generic[Q, B]):
     #: The endpoint needs no token.
     is_public: bool = False
 
-    async def handle_request(self, request: Request, pace: ApiTimeouts) -> Response:
+    async def parse_request(self, request: Request, pace: ApiTimeouts) -> tuple[Q, B]:
         """
-        Validate the request and call the handler.
+        Return the validated query and body of a request.
 
         :raises ProblemError: if the query or the body does not match its declaration
         """
         query = validate_model(dict(request.query_params), self.query)
         if self.body is EmptyInput:
-            return await self.handler(request, query, validate_model({}, self.body))
+            return query, validate_model({}, self.body)
         raw = parse_json_body(await read_body(request, patience=pace.body))
         # Kept unchanged: an idempotency key stands for the request with all its fields.
         request.state.raw = raw
-        return await self.handler(request, query, validate_model(raw, self.body))
+        return query, validate_model(raw, self.body)
 
     @property
     def problem_statuses(self) -> tuple[int, ...]:
@@ -105,7 +105,8 @@ class MethodRouter:
         if endpoint is None:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(self._endpoints))})
         request = Request(scope, receive, send)
-        response = await endpoint.handle_request(request, self._timeouts)
+        query, body = await endpoint.parse_request(request, self._timeouts)
+        response = await endpoint.handler(request, query, body)
         await response(scope, receive, send)
 
 

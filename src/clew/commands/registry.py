@@ -16,6 +16,7 @@ from clew.errors import SettingsError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from clew.core.access import ChannelActor
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId
     from clew.core.inbox import AcceptResult

@@ -77,6 +77,18 @@ class AccessPolicy:
     codes: bool = True
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChannelActor:
+    """A user on a channel, with the access policy that applies."""
+
+    account: ChannelAccount
+    user: str
+    policy: AccessPolicy
+    addressed: bool = True
+    #: Requires a user who may use direct messages; guests of an open group do not qualify.
+    trusted: bool = False
+
+
 class AccessDecision(enum.Enum):
     """Decision about an event of a person."""
 

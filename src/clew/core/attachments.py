@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 #: Largest image that providers accept.
@@ -19,6 +20,19 @@ _SIGNATURES: Final = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FetchedFile:
+    """A file of a message, with its content or the reason why it is missing."""
+
+    #: ``att_…``
+    id: str
+    name: str
+    media_type: str
+    content: bytes | None
+    #: Reason why there is no content.
+    missing: str | None = None
 
 
 def image_media_type(content: bytes) -> str | None:

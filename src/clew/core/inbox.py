@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from clew.core.double_text import DoubleText
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from clew.core.double_text import DoubleText
+    from clew.core.access import ChannelActor
+    from clew.core.attachments import FetchedFile
     from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.core.route import RouteKey
 
@@ -43,19 +47,35 @@ class InboxOutcome(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class IdempotencyKey:
+    """A caller's idempotency key, and the hash of its request."""
+
+    key: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NewInput:
     """Input before it is accepted."""
 
     id: InboxId
     kind: InboxKind = InboxKind.MESSAGE
     text: str
-    double_text: DoubleText
+    double_text: DoubleText = DoubleText.QUEUE
     #: JSON: sender, attachments, arguments, reply address.
     payload: str = "{}"
     #: (channel, account, platform event id): the same event is accepted once.
     event: tuple[str, str, str] | None = None
     #: Delay before it is consumed, unless released earlier: its files are being fetched.
     hold: timedelta = timedelta()
+    #: The same key is accepted once; a repetition gets the first result.
+    key: IdempotencyKey | None = None
+    #: The files that the payload names.
+    files: Sequence[FetchedFile] = ()
+    #: The user on a channel, who needs access at the time of the commit.
+    sender: ChannelActor | None = None
+    #: The event of the message whose new text this is.
+    replaces: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,4 +120,7 @@ class AcceptResult:
     duplicate: bool
     #: Number of open items ahead of it.
     position: int
-    outcome: InboxOutcome | None = field(default=None)
+    outcome: InboxOutcome | None = None
+    #: The stored answer to the first request with its key, and its HTTP status.
+    answer: str | None = None
+    status: int | None = None

@@ -7,14 +7,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from clew.core.access import ChannelActor
+from clew.core.attachments import FetchedFile
 from clew.core.channel_events import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
-from clew.core.inbox import AcceptResult, InboxKind, NewInput
+from clew.core.inbox import InboxKind, NewInput
 from clew.core.text import sanitize_text
 from clew.engine.validation import MAX_MESSAGE_LENGTH
 from clew.store.transactions import attachments, channel_inbox, chat_migration, inbox
-from clew.store.transactions.attachments import FetchedFile
-from clew.store.transactions.channel_inbox import ButtonResult, ChangeOutcome, ChannelActor
+from clew.store.transactions.channel_inbox import ButtonResult, ChangeOutcome
 
 __all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "ChannelInbox", "FetchedFile"]
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         MessageReceived,
     )
     from clew.core.ids import ConversationId, InboxId, OwnerId
-    from clew.core.inbox import InboxItem
+    from clew.core.inbox import AcceptResult, InboxItem
     from clew.core.route import Route
     from clew.engine.services import EngineServices
 
@@ -47,20 +48,15 @@ class ChannelInbox:
         self._services, self._store, self._ids = means, means.store, means.ids
         self._owner, self._wake = owner, kick
 
-    async def receive_message(
+    def build_message(
         self, heard: MessageReceived, *, who: ChannelActor, route: Route, double_text: DoubleText
-    ) -> AcceptResult | AccessDecision:
+    ) -> NewInput:
         """
-        Store a message; return the access decision if it is not accepted.
+        Return a message for ``Engine.submit``.
 
-        A message with files waits for ``attach_files``, up to a limit. An edited message
-        counts as sent again.
+        One with files waits for ``attach_files``, up to a limit. An edited message counts
+        as sent again.
         """
-        original = (
-            _make_event_key(who.account, heard.original)
-            if isinstance(heard, MessageEdited)
-            else None
-        )
         item = self._build_input(
             heard,
             who,
@@ -68,19 +64,9 @@ class ChannelInbox:
             double_text=double_text,
             hold=FILE_TIMEOUT if heard.files else timedelta(),
         )
-        accepted = await self._store.write(
-            channel_inbox.receive_message,
-            item,
-            who=who,
-            route=route,
-            new_conversation=self._ids.new_conversation_id(),
-            session_ids=self._services.session_ids,
-            reset=self._services.reset_policy,
-            replaces=original,
-        )
-        if isinstance(accepted, AcceptResult) and accepted.outcome is None:
-            self._wake(accepted.conversation_id)
-        return accepted
+        edited = isinstance(heard, MessageEdited)
+        original = _make_event_key(who.account, heard.original) if edited else None
+        return replace(item, sender=who, replaces=original)
 
     def make_fetched_file(
         self, file: IncomingFile, content: bytes | None, *, missing: str | None

@@ -217,7 +217,10 @@ class ConversationWorkers:
             return 0
         actor.has_more, actor.is_requesting_model = True, _requests_model(begun)
         try:
-            await self._execute_work(begun, actor, slot)
+            if begun.turn is not None:
+                await TurnRunner(self._services, begun, woken=actor.woken, permit=slot).run()
+            elif begun.item is not None:
+                await self._execute(begun.lease, begun.item)
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
             # Otherwise the model would be asked, and paid, again for what cannot be stored.
             self._report_store_failure(conversation, error)
@@ -289,12 +292,6 @@ class ConversationWorkers:
                 return True
             # Until a permit is granted or other work is due: a stop needs no permit.
             await actor.woken.wait()
-
-    async def _execute_work(self, begun: StartedWork, actor: _Worker, slot: TurnPermit) -> None:
-        if begun.turn is not None:
-            await TurnRunner(self._services, begun, woken=actor.woken, permit=slot).run()
-        elif begun.item is not None:
-            await self._execute(begun.lease, begun.item)
 
 
 def _requests_model(begun: StartedWork) -> bool:

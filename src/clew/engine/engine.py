@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Self
 from clew.agent.tool_names import list_tool_names
 from clew.core import scope as scopes
 from clew.core import session as reasons
+from clew.core.access import AccessDecision
 from clew.core.approval import ApprovalState
 from clew.core.context_view import ContextSize
 from clew.core.double_text import DoubleText
 from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId, looks_like_id
-from clew.core.inbox import AcceptResult, NewInput
+from clew.core.inbox import NewInput
 from clew.core.route import Route, local_route
 from clew.core.turn import StopRequest
 from clew.engine.channel_inbox import ChannelInbox
@@ -36,17 +37,19 @@ from clew.engine.process import EngineProcess
 from clew.engine.queries import ConversationQueries
 from clew.engine.recorded_requests import find_request
 from clew.engine.replay_service import ReplayService
-from clew.engine.request_service import RequestService
+from clew.engine.request_service import ClientHistory, RequestService, build_history_key
 from clew.engine.session_service import SessionService
 from clew.engine.validation import validate_message
 from clew.engine.webhooks import WebhookRegistry
+from clew.errors import AccessRefused
 from clew.store.transactions import (
     approvals,
-    expiry,
     inbox,
     resets,
+    submissions,
     turn_queries,
 )
+from clew.store.transactions.attachments import add_file_details
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -54,11 +57,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.agent.messages import ModelMessage
+    from clew.core.access import ChannelActor
     from clew.core.approval import Approval, NumberedApproval
+    from clew.core.attachments import FetchedFile
     from clew.core.events import ConversationEvent
     from clew.core.health import ChannelHealth
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
-    from clew.core.inbox import InboxItem
+    from clew.core.inbox import AcceptResult, IdempotencyKey, InboxItem
     from clew.core.scope import Scope
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
@@ -88,7 +93,7 @@ class Engine(ConversationQueries):
         self._services = means
         self._event_bus, self._ids = means.event_bus, means.ids
         self._process = EngineProcess(means, role=role, version=version, own_only=own_only)
-        self.requests = RequestService(means, self._process.wake)
+        self.requests = RequestService(means)
         self.clients = ClientRegistry(means, self._process.id, self._process.wake)
         self.sessions = SessionService(means, self._process.id, self._process.wake)
         self.replays = ReplayService(means)
@@ -145,45 +150,57 @@ class Engine(ConversationQueries):
             return ConversationId(name)
         return local_route(name, agent=agent)
 
-    async def submit(
+    def new_input(
         self,
         text: str,
         *,
-        target: Route | ConversationId,
         double_text: DoubleText = DoubleText.QUEUE,
-        payload: str = "{}",
-        event: tuple[str, str, str] | None = None,
-        inbox_id: InboxId | None = None,
+        key: IdempotencyKey | None = None,
+        files: Sequence[FetchedFile] = (),
+    ) -> NewInput:
+        """
+        Return a message for ``submit``, with an id of its own.
+
+        :raises UsageError: if the text is empty or too long
+        """
+        return NewInput(
+            id=self._ids.new_inbox_id(),
+            text=validate_message(text),
+            double_text=double_text,
+            payload=add_file_details("{}", files) if files else "{}",
+            key=key,
+            files=files,
+        )
+
+    async def submit(
+        self, message: NewInput | str, *, target: Route | ConversationId | ClientHistory
     ) -> AcceptResult:
         """
         Accept a message: on return it is stored and will have an outcome.
 
-        Any session id of a conversation is accepted as its id. The same ``inbox_id`` or
-        ``event`` is accepted once.
+        Any session id of a conversation is accepted as its id. With a ``ClientHistory`` the
+        message continues the conversation with that context, else a new one that contains
+        it. The same id, event or key is accepted once; the result of a repetition is the
+        first one, with its answer if that was stored.
 
-        :raises UsageError: if the text is empty or too long
+        :raises UsageError: if a plain text is empty or too long
+        :raises KeyReused: if the key belongs to another request
         :raises NotFound: if the target is an unknown id
+        :raises AccessRefused: if the sender has no access in this chat
         """
-        item = NewInput(
-            id=inbox_id or self._ids.new_inbox_id(),
-            text=validate_message(text),
-            double_text=double_text,
-            payload=payload,
-            event=event,
-        )
-        if isinstance(target, str):
-            target = await self.resolve_name(target)
-        return await self._accept_input(item, target)
-
-    async def _accept_input(self, item: NewInput, target: Route | ConversationId) -> AcceptResult:
+        item = self.new_input(message) if isinstance(message, str) else message
         accepted = await self._store.write(
-            expiry.accept_or_reset,
+            submissions.submit_input,
             item,
-            target=target,
+            target=build_history_key(target, item.text)
+            if isinstance(target, ClientHistory)
+            else target,
             new_conversation=self._ids.new_conversation_id(),
             session_ids=self._services.session_ids,
             policy=self._services.reset_policy,
         )
+        if isinstance(accepted, AccessDecision):
+            raise AccessRefused(accepted)
         if accepted.outcome is None:
             self._process.wake(accepted.conversation_id)
         return accepted

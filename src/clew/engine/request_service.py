@@ -9,38 +9,34 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages
 from clew.core import client_history as histories
-from clew.core.attachments import size_error
+from clew.core.attachments import FetchedFile, size_error
 from clew.core.client_history import HistoryMessage
-from clew.core.double_text import DoubleText
 from clew.core.events import TurnStarted
-from clew.core.inbox import NewInput
+from clew.core.inbox import IdempotencyKey
 from clew.core.session_base import InlineMessage
 from clew.core.text import sanitize_text
 from clew.engine.input_stream import stream_input
-from clew.engine.validation import validate_message
 from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, submissions, usage
-from clew.store.transactions.attachments import FetchedFile, add_file_details
-from clew.store.transactions.submissions import IdempotencyKey, SubmitResult
 from clew.store.transactions.usage import TokenUsage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from clew.core.events import ConversationEvent, InputCompleted
-    from clew.core.ids import ConversationId, InboxId
+    from clew.core.ids import InboxId
     from clew.core.inbox import AcceptResult
-    from clew.core.route import Route
     from clew.core.turn import Turn
     from clew.engine.services import EngineServices
     from clew.store.contract import Tx
 
 __all__ = [
     "ClientHistory",
+    "FetchedFile",
     "IdempotencyKey",
     "RequestService",
-    "SubmitResult",
     "TokenUsage",
+    "build_history_key",
     "make_request_key",
 ]
 
@@ -65,68 +61,9 @@ def make_request_key(*, caller: str, path: str, key: str, request: bytes) -> Ide
 class RequestService:
     """The requests of programs and their results."""
 
-    def __init__(self, means: EngineServices, kick: Callable[[ConversationId], None]) -> None:
-        self._store, self._ids, self._policy = means.store, means.ids, means.reset_policy
-        self._session_ids, self._event_bus = means.session_ids, means.event_bus
-        self._wake = kick
-
-    async def submit(
-        self,
-        text: str,
-        *,
-        target: Route | ConversationId | ClientHistory,
-        double_text: DoubleText = DoubleText.QUEUE,
-        key: IdempotencyKey | None = None,
-        files: Sequence[FetchedFile] = (),
-    ) -> SubmitResult:
-        """
-        Accept a message: on return it is stored and will have an outcome.
-
-        With a ``ClientHistory`` it continues the conversation with that context, else a new
-        one that contains it. Repeating it with the same ``key`` stores nothing: the first
-        request is returned, with its answer if that was stored.
-
-        :raises UsageError: if the text is empty or too long
-        :raises KeyReused: if the key belongs to another request
-        :raises NotFound: if the target is an unknown id
-        """
-        item = NewInput(
-            id=self._ids.new_inbox_id(),
-            text=validate_message(text),
-            double_text=double_text,
-            payload=add_file_details("{}", files) if files else "{}",
-        )
-        placed = await self._store_input(item, target, key, files)
-        if placed.accepted.outcome is None:
-            self._wake(placed.accepted.conversation_id)
-        return placed
-
-    async def _store_input(
-        self,
-        item: NewInput,
-        target: Route | ConversationId | ClientHistory,
-        key: IdempotencyKey | None,
-        files: Sequence[FetchedFile],
-    ) -> SubmitResult:
-        if isinstance(target, ClientHistory):
-            return await self._store.write(
-                submissions.submit_with_history,
-                item,
-                resent=_build_history_key(target, item.text),
-                key=key,
-                new_conversation=self._ids.new_conversation_id(),
-                session_ids=self._session_ids,
-            )
-        return await self._store.write(
-            submissions.submit_input,
-            item,
-            target=target,
-            key=key,
-            new_conversation=self._ids.new_conversation_id(),
-            session_ids=self._session_ids,
-            policy=self._policy,
-            files=files,
-        )
+    def __init__(self, services: EngineServices) -> None:
+        self._store, self._ids = services.store, services.ids
+        self._event_bus = services.event_bus
 
     def prepare_file(self, *, name: str, media_type: str, content: bytes) -> FetchedFile:
         """
@@ -182,7 +119,8 @@ def _read_started_turn(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
     return TurnStarted(turn=turn, session=session)
 
 
-def _build_history_key(history: ClientHistory, text: str) -> submissions.HistoryKey:
+def build_history_key(history: ClientHistory, text: str) -> submissions.HistoryKey:
+    """Return what the store needs to find the conversation of a history and a new message."""
     said = histories.drop_blank_messages(history.messages)
     before, answer = histories.split_last_answer(said)
     return submissions.HistoryKey(

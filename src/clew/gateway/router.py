@@ -30,7 +30,7 @@ from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
-from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
+from clew.errors import AccessRefused, ChannelError, ClewError, OutcomeUnknown, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
@@ -181,11 +181,13 @@ class Router:
             return
         self._log_unsupported(heard)
         route = self._route_of(heard)
-        found = await self._engine.channel_inbox.receive_message(
+        message = self._engine.channel_inbox.build_message(
             heard, who=self._sender_of(heard), route=route, double_text=self._policy.double_text
         )
-        if not isinstance(found, AcceptResult):
-            await self._handle_rejection(heard, found)
+        try:
+            found = await self._engine.submit(message, target=route)
+        except AccessRefused as refused:
+            await self._handle_rejection(heard, refused.decision)
             return
         if found.duplicate or found.outcome is InboxOutcome.REJECTED:
             return

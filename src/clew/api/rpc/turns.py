@@ -40,14 +40,13 @@ async def submit_message(call: RpcCall, given: params.SubmitParams) -> Submitted
     else:
         target = await call.context.resolve_name(target)
     rule = given.double_text or call.context.settings.session.double_text
-    placed = await call.engine.requests.submit(
+    message = call.engine.new_input(
         given.text,
-        target=target,
         double_text=parse_rule(rule, people=False),
         key=_idempotency_key(call, given),
         files=_prepare_files(call, given.attachments or ()),
     )
-    accepted = placed.accepted
+    accepted = await call.engine.submit(message, target=target)
     if accepted.outcome is InboxOutcome.REJECTED:
         raise CallFailed.from_code(ErrorCode.REJECTED)
     head = (await call.engine.get_state(accepted.conversation_id)).head

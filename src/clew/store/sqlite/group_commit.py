@@ -59,20 +59,33 @@ class GroupCommitter:
         At least one has. A failed job affects no other. If the whole batch is void, each
         job runs again in its own transaction, except the one whose error voided the batch.
         """
-        try:
-            self._begin(self._cursor)
-        except apsw.Error as error:
-            return _fail_unfinished(jobs, error)
+        if failed := self._begin_or_fail(jobs):
+            return failed
         until = time.monotonic() + MAX_BATCH_SECONDS
         self._now = self._surroundings.now_millis()
         if len(jobs) >= OPTIMISTIC_MIN_JOBS:
             if count := self._run_optimistic(jobs, until):
                 return self._commit_batch(jobs[:count])
-            try:
-                self._begin(self._cursor)
-            except apsw.Error as error:
-                return _fail_unfinished(jobs, error)
-        return self._run_with_savepoints(jobs, until)
+            if failed := self._begin_or_fail(jobs):
+                return failed
+        count = 0
+        for job in jobs:
+            count += 1
+            self._run_in_savepoint(job)
+            if job.error is not None and not is_transaction_open(self._connection):
+                job.set_outcome(job.error)
+                return self._run_individually(jobs)
+            if time.monotonic() > until:
+                break
+        return self._commit_batch(jobs[:count])
+
+    def _begin_or_fail(self, jobs: Sequence[Job]) -> int:
+        """Begin a transaction and return 0; otherwise fail the jobs and return their number."""
+        try:
+            self._begin(self._cursor)
+        except apsw.Error as error:
+            return _fail_unfinished(jobs, error)
+        return 0
 
     def _run_optimistic(self, jobs: Sequence[Job], until: float) -> int:
         """
@@ -97,18 +110,6 @@ class GroupCommitter:
             return len(jobs)
         self._roll_back()
         return 0
-
-    def _run_with_savepoints(self, jobs: Sequence[Job], until: float) -> int:
-        count = 0
-        for job in jobs:
-            count += 1
-            self._run_in_savepoint(job)
-            if job.error is not None and not is_transaction_open(self._connection):
-                job.set_outcome(job.error)
-                return self._run_individually(jobs)
-            if time.monotonic() > until:
-                break
-        return self._commit_batch(jobs[:count])
 
     def _run_in_savepoint(self, job: Job) -> None:
         """Run a job in a savepoint; record its error, if any, in the job."""
@@ -150,10 +151,8 @@ class GroupCommitter:
         for job in jobs:
             if job.final:
                 continue
-            try:
-                self._begin(self._cursor)
-            except apsw.Error as error:
-                return _fail_unfinished(jobs, error)
+            if failed := self._begin_or_fail(jobs):
+                return failed
             self._now = self._surroundings.now_millis()
             self._run_alone(job)
         return len(jobs)

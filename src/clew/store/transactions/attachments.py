@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.attachments import display_kind
+from clew.core.attachments import FetchedFile, display_kind
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:
@@ -19,19 +18,6 @@ if TYPE_CHECKING:
 
 #: Media type of a complete tool result.
 TOOL_RESULT_TYPE = "text/plain; charset=utf-8; clew=tool-result"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FetchedFile:
-    """A file of a message, with its content or the reason why it is missing."""
-
-    #: ``att_…``
-    id: str
-    name: str
-    media_type: str
-    content: bytes | None
-    #: Reason why there is no content.
-    missing: str | None = None
 
 
 def attach_files(t: Tx, inbox_id: InboxId, files: Sequence[FetchedFile]) -> bool:

@@ -1,4 +1,4 @@
-"""Channel input: authorized, deduplicated and stored in one commit."""
+"""Channel input besides messages: commands, changes of messages and answers, with access."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from clew.core.route import Route
 from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import approvals, inbox, pairings
 from clew.store.transactions.deliveries import deliver_to_chat
-from clew.store.transactions.expiry import accept_or_reset
 from clew.store.transactions.turn_queries import find_unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.access import AccessPolicy, ChannelAccount
+    from clew.core.access import ChannelActor
     from clew.core.approval import Approval, NumberedApproval
     from clew.core.ids import ConversationId, OwnerId, SessionIdFactory
-    from clew.core.reset_policy import ResetPolicy
     from clew.store.contract import Tx
 
 #: Queued commands for a message that was edited or deleted on the platform.
@@ -33,18 +31,6 @@ DELETED_COMMAND = "deleted"
 
 NOT_ALLOWED_NOTICE = "Only whoever asked for it, or an operator, may answer that."
 BUSY_NOTICE = "That was not taken: another answer is being made. Send it again when it is there."
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelActor:
-    """A user on a channel, with the access policy that applies."""
-
-    account: ChannelAccount
-    user: str
-    policy: AccessPolicy
-    addressed: bool = True
-    #: Requires a user who may use direct messages; guests of an open group do not qualify.
-    trusted: bool = False
 
 
 def decide_account_access(t: Tx, who: ChannelActor, route: Route) -> AccessDecision:
@@ -62,53 +48,13 @@ def decide_account_access(t: Tx, who: ChannelActor, route: Route) -> AccessDecis
     )
 
 
-def receive_message(  # noqa: PLR0913  (each is made by the caller)
-    t: Tx,
-    item: NewInput,
-    *,
-    who: ChannelActor,
-    route: Route,
-    new_conversation: ConversationId,
-    session_ids: SessionIdFactory,
-    reset: ResetPolicy,
-    replaces: tuple[str, str, str] | None = None,
-) -> AcceptResult | AccessDecision:
-    """
-    Store a user's message if they have access; else return the decision.
-
-    Repeating it, or receiving the same event again, stores nothing and returns the first
-    result. ``replaces`` is the event of the message whose new text this is.
-    """
-    if before := _find_accepted(t, item):
-        return before
-    found = decide_account_access(t, who, route)
-    if found is not AccessDecision.ALLOW:
-        return found
-    accepted = accept_or_reset(
-        t,
-        item,
-        target=route,
-        new_conversation=new_conversation,
-        session_ids=session_ids,
-        policy=reset,
-    )
-    if accepted.outcome is InboxOutcome.REJECTED and not accepted.duplicate:
-        _deliver_notice(t, accepted, route, OutboundMessage(text=BUSY_NOTICE, markup=False))
-    if replaces is not None:
-        inbox.relink_event(t, replaces, accepted.inbox_id)
-    return accepted
-
-
-def _find_accepted(t: Tx, item: NewInput) -> AcceptResult | None:
-    return inbox.find_accepted(t, item.id, duplicate=False) or inbox.find_accepted_event(t, item)
-
-
-def _deliver_notice(t: Tx, accepted: AcceptResult, route: Route, message: OutboundMessage) -> None:
+def deliver_busy_notice(t: Tx, accepted: AcceptResult, route: Route) -> None:
+    """Tell a chat that its message was rejected because of an unfinished turn."""
     deliver_to_chat(
         t,
         accepted.conversation_id,
         route.key,
-        message,
+        OutboundMessage(text=BUSY_NOTICE, markup=False),
         id=DeliveryId(f"dlv_{accepted.inbox_id.removeprefix('inb_')}"),
         kind=DeliveryKind.NOTICE,
     )
@@ -130,7 +76,7 @@ def begin_command(
     It bypasses the queue. ``end_command`` stores its note, the reply; a command without a
     note whose owner is dead was interrupted.
     """
-    if before := _find_accepted(t, item):
+    if before := inbox.find_known_input(t, item):
         return before
     found = decide_account_access(t, who, route)
     if found is not AccessDecision.ALLOW:

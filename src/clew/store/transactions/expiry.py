@@ -10,59 +10,53 @@ from clew.core import session as reasons
 from clew.core.expiry_notice import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
 from clew.core.reset_policy import ResetPolicy, expiry_cutoff, expiry_reason
-from clew.core.route import Route
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import list_routes, resolve_route
-from clew.store.transactions.inbox import accept_input, is_known_input
 from clew.store.transactions.resets import queue_end, start_new_conversation
 from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
     from clew.core.ids import SessionIdFactory
-    from clew.core.inbox import AcceptResult, NewInput
+    from clew.core.inbox import NewInput
+    from clew.core.route import Route
     from clew.store.contract import Tx
 
 #: A message on the route does not reopen a conversation that ended for one of these reasons.
 RESET_REASONS = frozenset({reasons.RESET, reasons.IDLE, reasons.DAILY})
 
 
-def accept_or_reset(
+def leave_expired_conversation(
     t: Tx,
     item: NewInput,
+    route: Route,
     *,
-    target: Route | ConversationId,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
     policy: ResetPolicy,
-) -> AcceptResult:
+) -> NewInput:
     """
-    Store an input, in a new conversation if the route's current one has expired.
+    Move a route to a new conversation if its current one has expired.
 
-    Otherwise the same as ``accept_input``. The old conversation is ended through its own
-    queue, and the input's payload names it.
-
-    :raises NotFound: if the conversation given by id does not exist
+    The old one is ended through its own queue. Return the input, whose payload then names
+    the conversation that was left.
     """
-    if isinstance(target, Route) and not is_known_input(t, item):
-        current = resolve_route(t, target.key)
-        reason = None if current is None else find_expiry_reason(t, current, policy)
-        if current is not None and reason is not None:
-            left = ExpiredConversation(conversation=current, reason=reason)
-            item = replace(item, payload=attach_notice(item.payload, left))
-            start_new_conversation(
-                t,
-                target,
-                item=_end_item_id(item.id),
-                new_conversation=new_conversation,
-                session_ids=session_ids,
-                reason=reason,
-            )
-            if reason != reasons.RESET:
-                # If another front ended it, the chat was notified at that time.
-                notify_chats(t, new_conversation, [target.key], left.user_notice, event=item.id)
-    return accept_input(
-        t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
+    current = resolve_route(t, route.key)
+    reason = None if current is None else find_expiry_reason(t, current, policy)
+    if current is None or reason is None:
+        return item
+    left = ExpiredConversation(conversation=current, reason=reason)
+    start_new_conversation(
+        t,
+        route,
+        item=_end_item_id(item.id),
+        new_conversation=new_conversation,
+        session_ids=session_ids,
+        reason=reason,
     )
+    if reason != reasons.RESET:
+        # If another front ended it, the chat was notified at that time.
+        notify_chats(t, new_conversation, [route.key], left.user_notice, event=item.id)
+    return replace(item, payload=attach_notice(item.payload, left))
 
 
 def _end_item_id(inbox_id: InboxId) -> InboxId:

@@ -49,7 +49,7 @@ def accept_input(
 
     :raises NotFound: if the conversation given by id does not exist
     """
-    if before := find_accepted(t, item.id, duplicate=False) or find_accepted_event(t, item):
+    if before := find_known_input(t, item):
         return before
     conversation = _resolve_target(t, target, new_conversation, session_ids)
     if first := _claim_event(t, item, conversation):
@@ -57,11 +57,37 @@ def accept_input(
     ahead = _count_open_items(t, conversation)
     turn = find_unfinished_turn(t, conversation)
     outcome = _initial_outcome(item, busy=turn is not None or ahead > 0)
-    if not _insert_item(t, item, conversation, target, outcome):
+    route = target.key if isinstance(target, Route) else None
+    hold = item.hold // timedelta(milliseconds=1)
+    inserted = t.execute(
+        """
+        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
+                           received_at, due_at, held_until,
+                           outcome, resolved_at, note)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        ON CONFLICT (id) DO NOTHING
+        """,
+        item.id,
+        conversation,
+        route,
+        item.kind.value,
+        item.text,
+        item.payload,
+        item.double_text.value,
+        t.now,
+        t.now + hold,
+        t.now + hold if hold else None,
+        None if outcome is None else outcome.value,
+        None if outcome is None else t.now,
+        None if outcome is None else "another turn is unfinished",
+    )
+    if not inserted:
         # The same call on another connection was faster.
         first = find_accepted(t, item.id, duplicate=False)
         assert first is not None
         return first
+    if item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
+        _join_collect_window(t, item.id, conversation, route)
     if turn is not None and outcome is None:
         _stop_turn_by_rule(t, turn, item)
     t.notify(conversation)
@@ -74,9 +100,9 @@ def accept_input(
     )
 
 
-def is_known_input(t: Tx, item: NewInput) -> bool:
-    """Return whether this input, or its event, was accepted before."""
-    return (find_accepted(t, item.id, duplicate=False) or find_accepted_event(t, item)) is not None
+def find_known_input(t: Tx, item: NewInput) -> AcceptResult | None:
+    """Return the result of this input, or of its event, if it was accepted before."""
+    return find_accepted(t, item.id, duplicate=False) or find_accepted_event(t, item)
 
 
 def find_accepted(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> AcceptResult | None:
@@ -178,42 +204,6 @@ def _stop_turn_by_rule(t: Tx, turn: Turn, item: NewInput) -> None:
     """Ask the running turn to stop if the double-text rule of the new message says so."""
     if item.double_text in _STOP_BY_RULE:
         request_stop(t, turn.id, _STOP_BY_RULE[item.double_text])
-
-
-def _insert_item(
-    t: Tx,
-    item: NewInput,
-    conversation: ConversationId,
-    target: Route | ConversationId,
-    outcome: InboxOutcome | None,
-) -> bool:
-    route = target.key if isinstance(target, Route) else None
-    hold = item.hold // timedelta(milliseconds=1)
-    inserted = t.execute(
-        """
-        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
-                           received_at, due_at, held_until,
-                           outcome, resolved_at, note)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-        ON CONFLICT (id) DO NOTHING
-        """,
-        item.id,
-        conversation,
-        route,
-        item.kind.value,
-        item.text,
-        item.payload,
-        item.double_text.value,
-        t.now,
-        t.now + hold,
-        t.now + hold if hold else None,
-        None if outcome is None else outcome.value,
-        None if outcome is None else t.now,
-        None if outcome is None else "another turn is unfinished",
-    )
-    if inserted and item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
-        _join_collect_window(t, item.id, conversation, route)
-    return bool(inserted)
 
 
 def _join_collect_window(

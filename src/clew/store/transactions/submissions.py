@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
+from clew.core.access import AccessDecision
 from clew.core.client_history import is_answer
 from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import AcceptResult, InboxOutcome
+from clew.core.route import Route
 from clew.core.scope import LOCAL
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import NotFound
 from clew.store.transactions.attachments import store_files
+from clew.store.transactions.channel_inbox import decide_account_access, deliver_busy_notice
 from clew.store.transactions.conversations import open_conversation, resolve_conversation
 from clew.store.transactions.entries import read_assistant_texts
-from clew.store.transactions.expiry import accept_or_reset
+from clew.store.transactions.expiry import leave_expired_conversation
 from clew.store.transactions.idempotency import bind_key, claim_key
 from clew.store.transactions.inbox import (
     accept_input,
     cancel_item,
     find_accepted,
+    find_known_input,
     find_turn_of_item,
     list_open_items,
+    relink_event,
 )
 from clew.store.transactions.sessions import get_head
 from clew.store.transactions.turn_queries import (
@@ -32,28 +37,15 @@ from clew.store.transactions.turn_queries import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from clew.core.ids import SessionIdFactory
-    from clew.core.inbox import NewInput
+    from clew.core.inbox import IdempotencyKey, NewInput
     from clew.core.reset_policy import ResetPolicy
-    from clew.core.route import Route
     from clew.core.session_base import Base
     from clew.core.turn import Turn
     from clew.store.contract import Tx
-    from clew.store.transactions.attachments import FetchedFile
-    from clew.store.transactions.idempotency import IdempotencyRecord
 
 #: Upper bound of the conversations with the same history that are checked.
 _MAX_CANDIDATES = 20
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IdempotencyKey:
-    """A caller's idempotency key, and the hash of its request."""
-
-    key: bytes
-    body: bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,113 +61,100 @@ class HistoryKey:
     base: Base
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SubmitResult:
-    """A stored submission, with the answer if its key has one already."""
-
-    accepted: AcceptResult
-    status: int | None = None
-    answer: str | None = None
-
-
-def submit_input(  # noqa: PLR0913  (each is a part of the order)
+def submit_input(
     t: Tx,
     item: NewInput,
     *,
-    target: Route | ConversationId,
-    key: IdempotencyKey | None,
+    target: Route | ConversationId | HistoryKey,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
     policy: ResetPolicy,
-    files: Sequence[FetchedFile] = (),
-) -> SubmitResult:
+) -> AcceptResult | AccessDecision:
     """
-    Accept an input, once per key; an id may be that of any session of a conversation.
+    Store an input with its files; return the access decision if its sender has no access.
 
-    The ``files`` that its payload names are stored with it.
+    The target is a route, which leaves a conversation that has expired; an id, which may be
+    that of any session of a conversation; or a history, which continues the conversation
+    with that context, or else begins a new one with it. Repeating an input, its event or
+    its key stores nothing and returns the first result.
 
     :raises KeyReused: if the key was used with another request
     :raises NotFound: if the id is unknown; the key stays free
     """
-
-    def accept_with_files() -> AcceptResult:
-        accepted = accept_or_reset(
+    if item.key is not None and (first := _find_first_request(t, item.key)) is not None:
+        return first
+    if isinstance(target, str):
+        target = resolve_conversation(t, target)
+    elif known := find_known_input(t, item):
+        return known
+    if isinstance(target, HistoryKey):
+        target = _open_continued(t, target, item, new_conversation, session_ids)
+    elif isinstance(target, Route):
+        if item.sender is not None:
+            decision = decide_account_access(t, item.sender, target)
+            if decision is not AccessDecision.ALLOW:
+                return decision
+        item = leave_expired_conversation(
             t,
             item,
-            target=resolve_conversation(t, target) if isinstance(target, str) else target,
+            target,
             new_conversation=new_conversation,
             session_ids=session_ids,
             policy=policy,
         )
-        store_files(t, accepted.conversation_id, accepted.inbox_id, files)
-        return accepted
-
-    return _submit_once(t, key, accept_with_files)
-
-
-def submit_with_history(
-    t: Tx,
-    item: NewInput,
-    *,
-    resent: HistoryKey,
-    key: IdempotencyKey | None,
-    new_conversation: ConversationId,
-    session_ids: SessionIdFactory,
-) -> SubmitResult:
-    """
-    Accept an input in the conversation whose context is its history, else in a new one.
-
-    Repeating it with the same inbox id changes nothing.
-
-    :raises KeyReused: if the key was used with another request
-    """
-
-    def accept_in_match() -> AcceptResult:
-        if before := find_accepted(t, item.id, duplicate=False):
-            return before
-        conversation = _find_continued(t, resent)
-        if conversation is None:
-            conversation = new_conversation
-            open_conversation(
-                t, conversation, scope=LOCAL, session_ids=session_ids, base=resent.base, adhoc=True
-            )
-        _store_history_key(t, conversation, resent.now, item.id)
-        return accept_input(
-            t,
-            item,
-            target=conversation,
-            new_conversation=new_conversation,
-            session_ids=session_ids,
-        )
-
-    return _submit_once(t, key, accept_in_match)
+    accepted = accept_input(
+        t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
+    )
+    _store_with_input(t, item, accepted, target)
+    return accepted
 
 
-def _submit_once(
-    t: Tx, key: IdempotencyKey | None, accept_it: Callable[[], AcceptResult]
-) -> SubmitResult:
-    if key is None:
-        return SubmitResult(accepted=accept_it())
+def _find_first_request(t: Tx, key: IdempotencyKey) -> AcceptResult | None:
+    """Return the result of the first request with a key; claim the key if it is new."""
     known, _ = claim_key(t, key.key, body=key.body)
-    if known.inbox_id is not None:
-        return SubmitResult(
-            accepted=_repeated_accept(t, known), status=known.status, answer=known.answer
-        )
-    new = accept_it()
-    bind_key(t, key.key, new.inbox_id, new.conversation_id)
-    return SubmitResult(accepted=new)
-
-
-def _repeated_accept(t: Tx, known: IdempotencyRecord) -> AcceptResult:
-    assert known.inbox_id is not None
+    if known.inbox_id is None:
+        return None
     assert known.conversation_id is not None
-    return find_accepted(t, known.inbox_id, duplicate=True) or AcceptResult(
+    accepted = find_accepted(t, known.inbox_id, duplicate=True) or AcceptResult(
         inbox_id=known.inbox_id,
         conversation_id=known.conversation_id,
         duplicate=True,
         position=0,
         outcome=InboxOutcome.CANCELLED,
     )
+    return replace(accepted, answer=known.answer, status=known.status)
+
+
+def _store_with_input(
+    t: Tx, item: NewInput, accepted: AcceptResult, target: Route | ConversationId
+) -> None:
+    """Store what belongs to the input and is found by it."""
+    store_files(t, accepted.conversation_id, accepted.inbox_id, item.files)
+    if item.key is not None:
+        bind_key(t, item.key.key, accepted.inbox_id, accepted.conversation_id)
+    if item.replaces is not None:
+        relink_event(t, item.replaces, accepted.inbox_id)
+    is_rejected = accepted.outcome is InboxOutcome.REJECTED and not accepted.duplicate
+    if is_rejected and item.sender is not None and isinstance(target, Route):
+        deliver_busy_notice(t, accepted, target)
+
+
+def _open_continued(
+    t: Tx,
+    history: HistoryKey,
+    item: NewInput,
+    new_conversation: ConversationId,
+    session_ids: SessionIdFactory,
+) -> ConversationId:
+    """Return the conversation whose context is a history, else a new one that begins with it."""
+    conversation = _find_continued(t, history)
+    if conversation is None:
+        conversation = new_conversation
+        open_conversation(
+            t, conversation, scope=LOCAL, session_ids=session_ids, base=history.base, adhoc=True
+        )
+    _store_history_key(t, conversation, history.now, item.id)
+    return conversation
 
 
 def _find_continued(t: Tx, resent: HistoryKey) -> ConversationId | None:
