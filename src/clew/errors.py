@@ -13,7 +13,6 @@ Errors that Clew raises on purpose.
     │   └── TitleTaken
     ├── GatewayRunning            this home has one already: names the process
     ├── OperationRefused          the state changed first; nothing was changed
-    │   ├── AccessRefused
     │   ├── LeaseLost
     │   │   └── LeaseExpired
     │   ├── LeaseHeld
@@ -41,11 +40,6 @@ Errors that Clew raises on purpose.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from clew.core.access import AccessDecision
 
 
 class ClewError(Exception):
@@ -122,14 +116,6 @@ class TitleTaken(UsageError, ValueError):
 
 class OperationRefused(ClewError):
     """Operation overtaken by a change of state; nothing was changed."""
-
-
-class AccessRefused(OperationRefused):
-    """Refusal of a message whose sender has no access; nothing was stored."""
-
-    def __init__(self, decision: AccessDecision) -> None:
-        super().__init__("the sender of this message has no access here")
-        self.decision = decision
 
 
 class LeaseLost(OperationRefused):

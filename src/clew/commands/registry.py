@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.scope import Scope
-    from clew.engine.channel_inbox import ChannelActor
     from clew.engine.engine import Engine
 
 

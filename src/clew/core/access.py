@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import DM
+from clew.errors import OperationRefused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -95,6 +96,14 @@ class AccessDecision(enum.Enum):
     ALLOW = "talk"
     OFFER_PAIRING = "code"  #: a stranger: show a code
     IGNORE = "silence"
+
+
+class AccessRefused(OperationRefused):
+    """Refusal of a message whose sender has no access; nothing was stored."""
+
+    def __init__(self, decision: AccessDecision) -> None:
+        super().__init__("the sender of this message has no access here")
+        self.decision = decision
 
 
 _REVOKED = (AccessStatus.REMOVED, AccessStatus.BLOCKED)

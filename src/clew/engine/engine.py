@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from clew.agent.tool_names import list_tool_names
 from clew.core import scope as scopes
 from clew.core import session as reasons
-from clew.core.access import AccessDecision
+from clew.core.access import AccessDecision, AccessRefused
 from clew.core.approval import ApprovalState
 from clew.core.context_view import ContextSize
 from clew.core.double_text import DoubleText
@@ -41,7 +41,6 @@ from clew.engine.request_service import ClientHistory, RequestService, build_his
 from clew.engine.session_service import SessionService
 from clew.engine.validation import validate_message
 from clew.engine.webhooks import WebhookRegistry
-from clew.errors import AccessRefused
 from clew.store.transactions import (
     approvals,
     inbox,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.commands.runner import CommandRunner, is_command
-from clew.core.access import AccessDecision, AccessPolicy, is_operator
+from clew.core.access import AccessDecision, AccessPolicy, AccessRefused, is_operator
 from clew.core.channel_events import (
     DM,
     ButtonPressed,
@@ -30,7 +30,7 @@ from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
-from clew.errors import AccessRefused, ChannelError, ClewError, OutcomeUnknown, StoreError
+from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence

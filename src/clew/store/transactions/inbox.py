@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 #: Event keys outlive a deleted conversation by this many days.
 DEDUPE_DAYS = 30
 
+_INSERT_ITEM = """
+    INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
+                       received_at, due_at, held_until,
+                       outcome, resolved_at, note)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    ON CONFLICT (id) DO NOTHING
+"""
 _STOP_BY_RULE = {
     DoubleText.INTERRUPT: StopRequest.INTERRUPT,
     DoubleText.ROLLBACK: StopRequest.ROLLBACK,
@@ -42,10 +49,9 @@ def accept_input(
     """
     Store an input before it is acknowledged.
 
-    An unknown route gets the conversation ``new_conversation``. A message whose rule is
-    ``reject`` ends as rejected while a turn is unfinished or items are queued;
-    ``interrupt`` and ``rollback`` ask the running turn to stop. Repeating it with the same
-    inbox id or event stores nothing and returns the first result.
+    An unknown route gets ``new_conversation``. A message whose rule is ``reject`` ends as
+    rejected while a turn is unfinished or items are queued; ``interrupt`` and ``rollback``
+    ask the running turn to stop. Repeating an id or event returns the first result.
 
     :raises NotFound: if the conversation given by id does not exist
     """
@@ -60,13 +66,7 @@ def accept_input(
     route = target.key if isinstance(target, Route) else None
     hold = item.hold // timedelta(milliseconds=1)
     inserted = t.execute(
-        """
-        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
-                           received_at, due_at, held_until,
-                           outcome, resolved_at, note)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-        ON CONFLICT (id) DO NOTHING
-        """,
+        _INSERT_ITEM,
         item.id,
         conversation,
         route,
