@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.agent.messages import ModelMessage
-    from clew.core.access import ChannelActor
     from clew.core.approval import Approval, NumberedApproval
     from clew.core.attachments import FetchedFile
     from clew.core.events import ConversationEvent
