@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc import dispatch
 from clew.wire.errors import ErrorCode
-from clew.wire.methods import METHODS_BY_NAME
 from clew.wire.openrpc import COMMON_ERRORS
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def observe() -> None:
     inner = dispatch._error_response  # pyright: ignore[reportPrivateUsage]
 
     def outer(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
-        method = METHODS_BY_NAME.get(request.method)
-        if method is not None and error.code not in {*COMMON_ERRORS, *method.errors}:
+        method = BUILTIN_OPERATIONS.get(request.method)
+        if method is not None and error.code not in {*COMMON_ERRORS, *method.definition.errors}:
             _undeclared.append(f"{request.method} answered {ErrorCode(error.code).name}")
         return inner(request, error)
 

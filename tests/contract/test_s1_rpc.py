@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.context import RpcContext
 from clew.config import Settings
@@ -36,7 +37,9 @@ TALK = local_route("talk")
 
 @asynccontextmanager
 async def client(house: House, home: Path) -> AsyncGenerator[RpcClient]:
-    office = RpcContext(engine=house.engine, settings=Settings(home=home))
+    office = RpcContext(
+        operations=BUILTIN_OPERATIONS, engine=house.engine, settings=Settings(home=home)
+    )
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
         await serve_client(office, frames, send)

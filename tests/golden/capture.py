@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tests.waiting import wait_until
 
@@ -59,31 +59,31 @@ class Recording:
         return "\n".join(self.lines) + "\n"
 
 
-def structure(document: object) -> object:
+def structure(document: Any) -> Any:
     """A description without its sentences."""
-    match document:
-        case dict():
-            found: dict[str, Any] = document
-            return {
-                key: structure(value)
-                for key, value in found.items()
-                if not (key in ("description", "summary", "version") and isinstance(value, str))
-            }
-        case list():
-            items: list[Any] = document
-            return [structure(one) for one in items]
-        case _:
-            return document
+    if isinstance(document, list):
+        return [structure(one) for one in cast("list[Any]", document)]
+    if not isinstance(document, dict):
+        return document
+    return {
+        key: structure(value)
+        for key, value in cast("dict[str, Any]", document).items()
+        if not (key in ("description", "summary", "version") and isinstance(value, str))
+    }
 
 
-def outline(place: str, value: object) -> Iterator[str]:
+def outline(place: str, value: Any) -> Iterator[str]:
     """Yield a document in lines that are short enough to compare."""
     whole = json.dumps(value)
-    if len(whole) <= _LINE or not isinstance(value, dict | list):
+    if len(whole) <= _LINE:
         yield f"{place}: {whole}"
         return
-    parts: Any = value
-    for key, part in parts.items() if isinstance(value, dict) else enumerate(parts):
+    parts = (
+        cast("dict[Any, Any]", value)
+        if isinstance(value, dict)
+        else dict(enumerate(cast("list[Any]", value)))
+    )
+    for key, part in parts.items():
         yield from outline(f"{place}.{key}", part)
 
 

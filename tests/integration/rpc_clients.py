@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.context import RpcContext
 from clew.tui.client import Resumed, RpcClient
@@ -31,9 +32,19 @@ def over_socket(server: Server) -> Connect:
 
 def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
     """A connection within the process, to the same dispatcher."""
-    office = RpcContext(engine=server.engine, settings=server.settings, may_configure=True)
+    office = RpcContext(
+        operations=BUILTIN_OPERATIONS,
+        engine=server.engine,
+        settings=server.settings,
+        may_configure=True,
+    )
     if viewer is not None:
-        office = RpcContext(engine=server.engine, settings=server.settings, viewer=viewer)
+        office = RpcContext(
+            operations=BUILTIN_OPERATIONS,
+            engine=server.engine,
+            settings=server.settings,
+            viewer=viewer,
+        )
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
         await serve_client(office, frames, send)

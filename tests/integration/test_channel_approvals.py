@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.context import RpcContext
 from clew.clock import SystemClock
@@ -194,7 +195,10 @@ async def test_over_json_rpc_the_first_answer_counts_and_stale_ids_answer_nothin
 ) -> None:
     async with open_world(store_url, tmp_path) as world:
         office = RpcContext(
-            engine=world.engine, settings=settings_for(tmp_path), may_configure=True
+            operations=BUILTIN_OPERATIONS,
+            engine=world.engine,
+            settings=settings_for(tmp_path),
+            may_configure=True,
         )
 
         async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.context import RpcContext
 from clew.api.timeouts import ApiTimeouts
@@ -489,7 +490,11 @@ async def test_a_subscription_listens_before_it_is_acknowledged(server: Server) 
         yield json.dumps(asked)
         await heard.wait()
 
-    await serve_client(RpcContext(engine=server.engine, settings=server.settings), frames(), send)
+    await serve_client(
+        RpcContext(operations=BUILTIN_OPERATIONS, engine=server.engine, settings=server.settings),
+        frames(),
+        send,
+    )
     assert told == [("answer", True), ("event", True), ("event", True)]
 
 

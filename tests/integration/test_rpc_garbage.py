@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc.connection import MAX_OPEN_REQUESTS, serve_client
 from clew.api.rpc.context import RpcContext
 from clew.wire.errors import ErrorCode
-from clew.wire.methods import METHODS
 from tests.contract import invariants
 from tests.integration.api_server import running, settings_for
 
@@ -42,7 +42,7 @@ VALUES = st.recursive(
 @st.composite
 def calls(draw: st.DrawFn) -> dict[str, Any]:
     """A request with arguments that the method takes, and sometimes others."""
-    method = draw(st.sampled_from(METHODS))
+    method = draw(st.sampled_from(BUILTIN_OPERATIONS.methods))
     names = list(method.params.model_fields)
     params = {name: draw(LIKELY | VALUES) for name in names if draw(st.booleans())}
     if draw(st.integers(0, 9)) == 0:
@@ -55,7 +55,9 @@ class Bench:
 
     def __init__(self, runner: asyncio.Runner, server: Server) -> None:
         self._runner = runner
-        self._office = RpcContext(engine=server.engine, settings=server.settings)
+        self._office = RpcContext(
+            operations=BUILTIN_OPERATIONS, engine=server.engine, settings=server.settings
+        )
 
     def answers(self, frames: Sequence[str | bytes]) -> list[Any]:
         """What a client hears that sends this."""

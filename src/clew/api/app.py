@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 
 from clew.api.auth import AuthMiddleware
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.chat_completions import ChatCompletionsEndpoint
 from clew.api.conversations import ConversationEndpoints
 from clew.api.cors import cors_middleware
@@ -24,6 +25,7 @@ from clew.api.metrics import MetricsEndpoint, MetricsMiddleware, RequestStats
 from clew.api.openapi import build_openapi
 from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
 from clew.api.routes import build_endpoints
+from clew.api.rpc.context import RpcContext
 from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.api.endpoints import AnyEndpoint
+    from clew.api.operations import Operations
     from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.engine.engine import Engine
@@ -47,6 +50,7 @@ def create_app(
     engine: Engine,
     settings: Settings,
     *,
+    operations: Operations = BUILTIN_OPERATIONS,
     commands: CommandRegistry = BUILTIN_REGISTRY,
     leaving: ShutdownSignals | None = None,
     pace: ApiTimeouts = DEFAULT_TIMEOUTS,
@@ -60,12 +64,17 @@ def create_app(
     look for it.
     """
     leaving, served = leaving or ShutdownSignals(), RequestStats()
+    context = RpcContext(
+        engine=engine,
+        settings=settings,
+        operations=operations,
+        commands=commands,
+        may_configure=settings.api.token is not None,
+    )
     app = Starlette(
         routes=[
-            *build_routes(_build_endpoints(engine, settings, leaving, served, pace), pace),
-            WebSocketRoute(
-                "/api/ws", RpcWebSocketEndpoint(engine, settings, commands, name).serve_socket
-            ),
+            *build_routes(_build_endpoints(context, leaving, served, pace), pace),
+            WebSocketRoute("/api/ws", RpcWebSocketEndpoint(context, name).serve_socket),
         ],
         middleware=[
             Middleware(MetricsMiddleware, served),
@@ -85,12 +94,9 @@ def create_app(
 
 
 def _build_endpoints(
-    engine: Engine,
-    settings: Settings,
-    leaving: ShutdownSignals,
-    served: RequestStats,
-    pace: ApiTimeouts,
+    context: RpcContext, leaving: ShutdownSignals, served: RequestStats, pace: ApiTimeouts
 ) -> Sequence[AnyEndpoint]:
+    engine, settings = context.engine, context.settings
     models = offered_models(settings.model.name)
     rule = settings.session.double_text
     conversations = ConversationEndpoints(engine=engine, double_text=rule, shutdown=leaving.stop)
@@ -100,6 +106,7 @@ def _build_endpoints(
         return build_openapi(endpoints, version=VERSION, with_token=settings.api.token is not None)
 
     endpoints = build_endpoints(
+        context,
         chat=ChatCompletionsEndpoint(
             engine=engine, models=models, double_text=rule, shutdown=leaving.stop, pace=pace
         ),

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from starlette.responses import JSONResponse
 
 from clew.api import outcome_mapping
 from clew.api.idempotency import idempotency_key
+from clew.api.operation_endpoint import name_in_path
 from clew.api.problems import ProblemError, invalid_request
+from clew.api.rpc.context import conversation_model
 from clew.api.sse import InterruptibleReader, Interruption
 from clew.core import session as reasons
 from clew.core.double_text import parse_rule
 from clew.core.events import InputCompleted
-from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.text import sanitize_text
 from clew.engine.queued_commands import parse_compaction_note
-from clew.errors import NotFound, StoreFull
+from clew.errors import StoreFull
 from clew.wire import serializers
 
 if TYPE_CHECKING:
@@ -30,20 +30,15 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.api.schemas import (
-        BranchRequest,
         CompactRequest,
         EmptyInput,
-        EntriesQueryParams,
-        ListQueryParams,
         MessageRequest,
         RenameRequest,
         RewindRequest,
-        SearchQueryParams,
     )
+    from clew.core.ids import ConversationId
     from clew.core.inbox import AcceptResult
-    from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.engine.queries import ConversationView
     from clew.engine.request_service import FetchedFile
     from clew.wire.params import Attachment
 
@@ -57,52 +52,14 @@ class ConversationEndpoints:
     double_text: str
     shutdown: asyncio.Event
 
-    async def list_conversations(
-        self, request: Request, query: ListQueryParams, body: EmptyInput
-    ) -> Response:
-        page = await self.engine.list_views(
-            title=sanitize_text(query.query),
-            cursor=query.cursor or None,
-            limit=query.limit,
-            adhoc=query.adhoc == "true",
-        )
-        return JSONResponse(
-            serializers.serialize_page(list(map(conversation_json, page.items)), page.next)
-        )
-
-    async def search_messages(
-        self, request: Request, query: SearchQueryParams, body: EmptyInput
-    ) -> Response:
-        found = await self.engine.search_messages(
-            sanitize_text(query.query), cursor=query.cursor or None, limit=query.limit
-        )
-        return JSONResponse(
-            serializers.serialize_page(
-                [serializers.serialize_hit(hit) for hit in found.items], found.next
-            )
-        )
-
     async def show_conversation(
         self, request: Request, query: EmptyInput, body: EmptyInput
     ) -> Response:
         return await self._conversation_response(await self.resolve_path(request))
 
     async def _conversation_response(self, conversation: ConversationId) -> Response:
-        return JSONResponse(conversation_json(await self.engine.get_view(conversation)))
-
-    async def list_entries(
-        self, request: Request, query: EntriesQueryParams, body: EmptyInput
-    ) -> Response:
-        conversation = await self.resolve_path(request)
-        found = await self.engine.read_entries(
-            conversation, after=query.after, limit=query.limit + 1
-        )
-        items = found[: query.limit]
-        following = str(items[-1].seq) if len(found) > len(items) else None
         return JSONResponse(
-            serializers.serialize_page(
-                [serializers.serialize_entry(entry) for entry in items], following
-            )
+            conversation_model(await self.engine.get_view(conversation)).model_dump(mode="json")
         )
 
     async def post_message(
@@ -141,25 +98,6 @@ class ConversationEndpoints:
         conversation = await self.resolve_path(request)
         await self.engine.rename_conversation(conversation, body.title)
         return await self._conversation_response(conversation)
-
-    async def branch_conversation(
-        self, request: Request, query: EmptyInput, body: BranchRequest
-    ) -> Response:
-        new = await self.engine.sessions.branch_conversation(
-            await self.resolve_path(request),
-            at=body.at,
-            title=body.title,
-            route=None if body.name is None else self._parse_route(body.name),
-        )
-        return await self._conversation_response(new)
-
-    def _parse_route(self, name: str) -> Route:
-        route = self.engine.parse_target(sanitize_text(name))
-        if isinstance(route, str):
-            raise invalid_request(
-                f"{name!r} is an id: give a name that is to lead there", param="name"
-            )
-        return route
 
     async def rewind_conversation(
         self, request: Request, query: EmptyInput, body: RewindRequest
@@ -228,21 +166,6 @@ class ConversationEndpoints:
             )
         return heard.note or ""
 
-    async def delete_conversation(
-        self, request: Request, query: EmptyInput, body: EmptyInput
-    ) -> Response:
-        conversation = await self.resolve_path(request)
-        until = await self.engine.delete_conversation(conversation)
-        undo_until = until and serializers.format_timestamp(until)
-        return JSONResponse({"deleted": conversation, "undo_until": undo_until})
-
-    async def undelete_conversation(
-        self, request: Request, query: EmptyInput, body: EmptyInput
-    ) -> Response:
-        conversation = ConversationId(name_in_path(request))
-        await self.engine.undelete_conversation(conversation)
-        return await self._conversation_response(conversation)
-
     async def resolve_path(self, request: Request) -> ConversationId:
         """
         Return the conversation that the path names.
@@ -250,12 +173,6 @@ class ConversationEndpoints:
         :raises NotFound: if there is none
         """
         return await self.engine.resolve_name(name_in_path(request))
-
-
-def conversation_json(view: ConversationView) -> dict[str, object]:
-    return serializers.serialize_conversation(
-        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
-    )
 
 
 def _build_accepted(accepted: AcceptResult) -> tuple[int, str]:
@@ -273,19 +190,3 @@ def _build_accepted(accepted: AcceptResult) -> tuple[int, str]:
 def _json_response(status: int, answer: str) -> Response:
     headers = {"x-should-retry": "false"} if status >= 400 else None
     return JSONResponse(json.loads(answer), status, headers=headers)
-
-
-def name_in_path(request: Request) -> str:
-    """
-    Return the conversation name in the path, which may contain escaped slashes.
-
-    :raises NotFound: if it cannot be a name
-    """
-    escaped: str = request.path_params["id"]
-    try:
-        name = unquote(escaped, errors="strict")
-    except UnicodeDecodeError:
-        raise NotFound("conversation", escaped) from None
-    if name != sanitize_text(name):
-        raise NotFound("conversation", sanitize_text(name))
-    return name

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 
 from clew import errors
 from clew.errors import ClewError
+from clew.wire.errors import CallFailed, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +94,9 @@ def problem_from_error(error: ClewError) -> Problem:
     """Return the problem that a client gets for an error of Clew."""
     if isinstance(error, ProblemError):
         return error.problem
+    if isinstance(error, CallFailed) and error.code == ErrorCode.INVALID_VALUE:
+        param = error.error.data.get("param")
+        return invalid_request(str(error), param=None if param is None else str(param)).problem
     for kind, status, code, type_ in _ERROR_TYPES:
         if isinstance(error, kind):
             # Retryable only if nothing was stored.

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api import schemas
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
 from clew.api.metrics import CONTENT_TYPE as METRICS
+from clew.api.operation_endpoint import bind_operation
 from clew.api.schemas import EmptyInput
-from clew.wire import models
+from clew.wire import methods, models
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from clew.api.chat_completions import ChatCompletionsEndpoint
     from clew.api.conversations import ConversationEndpoints
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from clew.api.events import EventsEndpoint
     from clew.api.health_endpoints import SystemEndpoints
     from clew.api.metrics import MetricsEndpoint
+    from clew.api.rpc.context import RpcContext
     from clew.api.webhooks import WebhookEndpoint
 
 _KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
@@ -32,6 +35,7 @@ _CONVERSATION_PATH = "/api/conversations/{id}"
 
 
 def build_endpoints(
+    context: RpcContext,
     *,
     chat: ChatCompletionsEndpoint,
     conversations: ConversationEndpoints,
@@ -43,8 +47,8 @@ def build_endpoints(
     """Return every endpoint."""
     return (
         *_openai_endpoints(chat, system),
-        *_read_endpoints(conversations, events),
-        *_write_endpoints(conversations),
+        *_read_endpoints(context, conversations, events),
+        *_write_endpoints(context, conversations),
         *_operation_endpoints(metrics, system),
         Endpoint(
             method="POST",
@@ -57,7 +61,16 @@ def build_endpoints(
             problems=(400, 401, 404, 408, 413),
             is_public=True,
         ),
+        *_added_endpoints(context),
     )
+
+
+def _added_endpoints(context: RpcContext) -> Iterator[AnyEndpoint]:
+    """Yield the endpoints that are not built in."""
+    for operation in context.operations:
+        if operation.http is not None and operation.name not in BUILTIN_OPERATIONS.names:
+            yield bind_operation(operation.definition, context)
+    yield from context.operations.endpoints
 
 
 def _openai_endpoints(
@@ -102,31 +115,11 @@ def _openai_endpoints(
 
 
 def _read_endpoints(
-    conversations: ConversationEndpoints, events: EventsEndpoint
+    context: RpcContext, conversations: ConversationEndpoints, events: EventsEndpoint
 ) -> Sequence[AnyEndpoint]:
     return (
-        Endpoint(
-            method="GET",
-            path="/api/conversations",
-            handler=conversations.list_conversations,
-            summary="Conversations, the last used first",
-            query=schemas.ListQueryParams,
-            body=EmptyInput,
-            responses={
-                200: ResponseSpec(description="A page of them", model=models.ConversationList)
-            },
-            problems=(400,),
-        ),
-        Endpoint(
-            method="GET",
-            path="/api/search",
-            handler=conversations.search_messages,
-            summary="Messages with these words, newest first",
-            query=schemas.SearchQueryParams,
-            body=EmptyInput,
-            responses={200: ResponseSpec(description="A page of hits", model=models.HitList)},
-            problems=(400,),
-        ),
+        bind_operation(methods.LIST, context),
+        bind_operation(methods.SEARCH, context),
         Endpoint(
             method="GET",
             path=_CONVERSATION_PATH,
@@ -139,16 +132,7 @@ def _read_endpoints(
             },
             problems=(404,),
         ),
-        Endpoint(
-            method="GET",
-            path=f"{_CONVERSATION_PATH}/entries",
-            handler=conversations.list_entries,
-            summary="Entries of its log, in order",
-            query=schemas.EntriesQueryParams,
-            body=EmptyInput,
-            responses={200: ResponseSpec(description="A page of them", model=models.EntryList)},
-            problems=(400, 404),
-        ),
+        bind_operation(methods.ENTRIES, context),
         Endpoint(
             method="GET",
             path=f"{_CONVERSATION_PATH}/events",
@@ -163,7 +147,9 @@ def _read_endpoints(
     )
 
 
-def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoint]:
+def _write_endpoints(
+    context: RpcContext, conversations: ConversationEndpoints
+) -> Sequence[AnyEndpoint]:
     return (
         Endpoint(
             method="POST",
@@ -188,7 +174,7 @@ def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoi
             },
             problems=(404, 409),
         ),
-        *_rotation_endpoints(conversations),
+        *_rotation_endpoints(context, conversations),
         Endpoint(
             method="POST",
             path=f"{_CONVERSATION_PATH}/close",
@@ -201,48 +187,17 @@ def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoi
             },
             problems=(404, 409),
         ),
-        Endpoint(
-            method="DELETE",
-            path=_CONVERSATION_PATH,
-            handler=conversations.delete_conversation,
-            summary="Delete it: nobody can read or write it",
-            query=EmptyInput,
-            body=EmptyInput,
-            responses={
-                200: ResponseSpec(
-                    description="Until when it can be undeleted", model=schemas.Deleted
-                )
-            },
-            problems=(404,),
-        ),
-        Endpoint(
-            method="POST",
-            path=f"{_CONVERSATION_PATH}/undelete",
-            handler=conversations.undelete_conversation,
-            summary="Bring a deleted conversation back, by its id",
-            query=EmptyInput,
-            body=EmptyInput,
-            responses={
-                200: ResponseSpec(description="The conversation", model=models.ConversationShape)
-            },
-            problems=(404,),
-        ),
+        bind_operation(methods.DELETE, context),
+        bind_operation(methods.UNDELETE, context),
     )
 
 
-def _rotation_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoint]:
+def _rotation_endpoints(
+    context: RpcContext, conversations: ConversationEndpoints
+) -> Sequence[AnyEndpoint]:
     shown = {200: ResponseSpec(description="The conversation", model=models.ConversationShape)}
     return (
-        Endpoint(
-            method="POST",
-            path=f"{_CONVERSATION_PATH}/branch",
-            handler=conversations.branch_conversation,
-            summary="Copy its context into a new conversation",
-            query=EmptyInput,
-            body=schemas.BranchRequest,
-            responses={200: ResponseSpec(description="The copy", model=models.ConversationShape)},
-            problems=(404, 409),
-        ),
+        bind_operation(methods.BRANCH, context),
         Endpoint(
             method="POST",
             path=f"{_CONVERSATION_PATH}/rewind",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from clew.core.text import sanitize_text
 from clew.wire.models import WireModel
-from clew.wire.params import Attachment  # noqa: TC001  (the model reads it)
+from clew.wire.params import Attachment, DoubleTextName  # noqa: TC001  (the models read them)
+from clew.wire.results import DeletedShape
 
 
 class RequestBody(BaseModel):
@@ -36,9 +38,12 @@ def _parse_whole_number(value: object) -> object:
 
 #: Large enough for every count, and within the range of every database.
 WholeNumber = Annotated[int, BeforeValidator(_parse_whole_number), Field(ge=0, le=10**15 - 1)]
+SearchText = Annotated[str, AfterValidator(sanitize_text)]
+#: Without a cursor, or with an empty one, comes the first page.
+Cursor = Annotated[str, AfterValidator(lambda text: text or None)]
+Flag = Annotated[Literal["true", "false"], AfterValidator(lambda text: text == "true")]
 #: Text that is not blank; the engine's error message is better than a pattern's.
 NonBlankText = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
-DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
 
 
 # POST /v1/chat/completions
@@ -95,10 +100,10 @@ class ChatRequest(RequestBody):
 class ListQueryParams(QueryParams):
     """Filter and page of the list of conversations."""
 
-    query: str = Field(default="", description="A part of the title.")
-    cursor: str | None = None
+    query: SearchText = Field(default="", description="A part of the title.")
+    cursor: Cursor | None = None
     limit: WholeNumber = Field(default=50, ge=1, le=200)
-    adhoc: Literal["true", "false"] = Field(
+    adhoc: Flag = Field(
         default="false", description="Also those of clients that resend all history."
     )
 
@@ -119,8 +124,8 @@ class EventsQueryParams(QueryParams):
 class SearchQueryParams(QueryParams):
     """Words to search for in all messages."""
 
-    query: str = Field(min_length=1)
-    cursor: str | None = None
+    query: SearchText = Field(min_length=1)
+    cursor: Cursor | None = None
     limit: WholeNumber = Field(default=20, ge=1, le=100)
 
 
@@ -271,8 +276,5 @@ class Taken(WireModel):
     accepted: bool
 
 
-class Deleted(WireModel):
+class Deleted(DeletedShape):
     """A deletion; it can be undone until ``undo_until``, or never if that is null."""
-
-    deleted: str
-    undo_until: str | None

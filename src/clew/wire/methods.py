@@ -1,4 +1,4 @@
-"""Table of all methods, for the server, clients and the reference."""
+"""Definitions of the operations, for the server, clients and the reference."""
 
 from __future__ import annotations
 
@@ -272,42 +272,3 @@ DISCOVER = RpcMethod(
 )
 
 AnyRpcMethod = RpcMethod[Any, Any]
-
-#: In the order of the reference.
-METHODS: tuple[AnyRpcMethod, ...] = (
-    OPEN,
-    NEW,
-    RESUME,
-    CLOSE,
-    LIST,
-    STATUS,
-    ENTRIES,
-    SEARCH,
-    RENAME,
-    BRANCH,
-    REWIND,
-    UNDO,
-    RETRY,
-    DELETE,
-    UNDELETE,
-    COMPACT,
-    SUBMIT,
-    INTERRUPT,
-    APPROVALS,
-    RESPOND,
-    QUEUE,
-    CANCEL,
-    EDIT,
-    SUBSCRIBE,
-    UNSUBSCRIBE,
-    COMMANDS,
-    RUN,
-    COMPLETE,
-    CONFIG_GET,
-    CONFIG_SET,
-    MODELS,
-    SET_MODEL,
-    DESCRIBE,
-    DISCOVER,
-)
-METHODS_BY_NAME: dict[str, AnyRpcMethod] = {method.name: method for method in METHODS}

@@ -13,10 +13,9 @@ from pydantic.json_schema import models_json_schema
 from clew.wire.errors import ERROR_TEXTS, ErrorCode
 from clew.wire.event_models import NOTICE_TYPES
 from clew.wire.framing import EVENT_METHOD, MAX_FRAME_BYTES
-from clew.wire.methods import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaMode
@@ -37,9 +36,11 @@ COMMON_ERRORS = (
 )
 
 
-def build_openrpc(version: str) -> dict[str, Any]:
+def build_openrpc(version: str, methods: Sequence[AnyRpcMethod]) -> dict[str, Any]:
     """Return the OpenRPC document; ``x-events`` are the notifications of the server."""
-    refs, schemas = models_json_schema(list(dict.fromkeys(_collect_models())), ref_template=_REF)
+    refs, schemas = models_json_schema(
+        list(dict.fromkeys(_collect_models(methods))), ref_template=_REF
+    )
     defs: dict[str, Any] = schemas["$defs"]
     return {
         "openrpc": "1.3.2",
@@ -49,7 +50,7 @@ def build_openrpc(version: str) -> dict[str, Any]:
             "description": "JSON-RPC 2.0 over a WebSocket (/api/ws) and over pipes (clew rpc).",
         },
         "methods": [
-            _method_json(method, refs[(method.result, "serialization")], defs) for method in METHODS
+            _method_json(method, refs[(method.result, "serialization")], defs) for method in methods
         ],
         "x-events": {
             "method": EVENT_METHOD,
@@ -62,8 +63,10 @@ def build_openrpc(version: str) -> dict[str, Any]:
     }
 
 
-def _collect_models() -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
-    for method in METHODS:
+def _collect_models(
+    methods: Sequence[AnyRpcMethod],
+) -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
+    for method in methods:
         yield method.params, "validation"
         yield method.result, "serialization"
     for notice in NOTICE_TYPES:
@@ -95,9 +98,9 @@ def _error_json(code: ErrorCode) -> dict[str, Any]:
     return {"code": code.value, "message": ERROR_TEXTS[code][0]}
 
 
-def render_document(version: str) -> str:
+def render_document(version: str, methods: Sequence[AnyRpcMethod]) -> str:
     """Return the content of ``docs/reference/rpc.json``."""
-    return json.dumps(build_openrpc(version), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(build_openrpc(version, methods), indent=1, ensure_ascii=False) + "\n"
 
 
 _PAGE_HEAD = f"""\
@@ -145,15 +148,15 @@ sending the same again is safe and may help.
 """
 
 
-def render_page() -> str:
+def render_page(methods: Sequence[AnyRpcMethod]) -> str:
     """Return the content of ``docs/reference/rpc.md``."""
-    found = build_openrpc("")
+    found = build_openrpc("", methods)
     schemas = found["components"]["schemas"]
     parts = [_PAGE_HEAD, "\n## Methods\n"]
-    parts += [_method_section(method, schemas) for method in METHODS]
+    parts += [_method_section(method, schemas) for method in methods]
     parts += [
         "\n## Shapes\n",
-        *(_model_item(name, schemas[name]) for name in _model_names(schemas)),
+        *(_model_item(name, schemas[name]) for name in _model_names(schemas, methods)),
     ]
     parts += [_EVENTS_SECTION, *map(_event_row, NOTICE_TYPES), _ERRORS_SECTION]
     parts += [
@@ -194,8 +197,8 @@ def _model_item(name: str, schema: dict[str, Any]) -> str:
     return f"\n* **{name}**{' (' + doc + ')' if doc else ''}: {fields}\n"
 
 
-def _model_names(schemas: dict[str, Any]) -> Iterator[str]:
-    left_out = {each.__name__ for each in (*NOTICE_TYPES, *(one.params for one in METHODS))}
+def _model_names(schemas: dict[str, Any], methods: Sequence[AnyRpcMethod]) -> Iterator[str]:
+    left_out = {each.__name__ for each in (*NOTICE_TYPES, *(one.params for one in methods))}
     yield from (name for name in sorted(schemas) if name not in left_out)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from clew import runtime
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.context import RpcContext
 from clew.config import load_settings
@@ -168,7 +169,9 @@ class Product:
 
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[RpcClient]:
-        office = RpcContext(engine=self.engine, settings=self.settings)
+        office = RpcContext(
+            operations=BUILTIN_OPERATIONS, engine=self.engine, settings=self.settings
+        )
 
         async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
             await serve_client(office, frames, send)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.context import ConnectedClient, RequestOrder, RpcCall
-from clew.api.rpc.dispatch import dispatch_request, is_ordered
+from clew.api.rpc.dispatch import dispatch_request
 from clew.api.rpc.subscriptions import ClientDisconnected
 from clew.wire import framing
 from clew.wire.errors import ErrorCode, RpcError
@@ -90,7 +90,9 @@ class _RpcConnection:
         task.add_done_callback(self._open.discard)
 
     async def _process_request(self, request: RpcRequest) -> None:
-        leave = await self._order.acquire() if is_ordered(request.method) else _release_nothing
+        operation = self._client.context.operations.get(request.method)
+        is_ordered = operation is not None and operation.is_ordered
+        leave = await self._order.acquire() if is_ordered else _release_nothing
         call = RpcCall(client=self._client, release_order=leave)
         with suppress(ClientDisconnected):
             try:

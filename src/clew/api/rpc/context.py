@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.scope import LOCAL, can_see, scope_of
@@ -16,6 +16,7 @@ from clew.wire.models import ConversationShape, StateShape
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from clew.api.operations import Operations
     from clew.commands.registry import CommandRegistry
     from clew.config import Settings
     from clew.core.conversation_state import ConversationState
@@ -35,6 +36,8 @@ class RpcContext:
 
     engine: Engine
     settings: Settings
+    #: What a client can call.
+    operations: Operations
     commands: CommandRegistry = BUILTIN_REGISTRY
     #: The scope whose conversations are visible.
     viewer: Scope = LOCAL
@@ -161,3 +164,24 @@ class RpcCall:
     @property
     def engine(self) -> Engine:
         return self.client.context.engine
+
+
+class OperationCall(Protocol):
+    """One call of an operation, over any transport."""
+
+    @property
+    def context(self) -> RpcContext: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpCall:
+    """A call over HTTP."""
+
+    context: RpcContext
+
+    @property
+    def engine(self) -> Engine:
+        return self.context.engine

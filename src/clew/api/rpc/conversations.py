@@ -29,7 +29,7 @@ from clew.wire.results import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.rpc.context import RpcCall, RpcContext
+    from clew.api.rpc.context import OperationCall, RpcCall, RpcContext
     from clew.core.entry import Entry
     from clew.core.inbox import AcceptResult
     from clew.wire import params
@@ -101,7 +101,7 @@ async def get_status(call: RpcCall, given: params.Named) -> Status:
     return Status(conversation=opened.conversation, state=opened.state, usage=usage)
 
 
-async def list_conversations(call: RpcCall, given: params.ListParams) -> ConversationList:
+async def list_conversations(call: OperationCall, given: params.ListParams) -> ConversationList:
     page = await call.engine.list_views(
         viewer=call.context.viewer,
         title=given.query,
@@ -112,7 +112,7 @@ async def list_conversations(call: RpcCall, given: params.ListParams) -> Convers
     return ConversationList(items=list(map(conversation_model, page.items)), next=page.next)
 
 
-async def list_entries(call: RpcCall, given: params.EntriesParams) -> EntryList:
+async def list_entries(call: OperationCall, given: params.EntriesParams) -> EntryList:
     conversation = await call.context.resolve_name(given.conversation)
     limit = given.limit + 1
     if given.before is None:
@@ -134,7 +134,7 @@ def _build_entry_list(items: Sequence[Entry], following: str | None) -> EntryLis
     )
 
 
-async def search_messages(call: RpcCall, given: params.SearchParams) -> HitList:
+async def search_messages(call: OperationCall, given: params.SearchParams) -> HitList:
     found = await call.engine.search_messages(
         given.query, viewer=call.context.viewer, cursor=given.cursor, limit=given.limit
     )
@@ -191,7 +191,7 @@ async def rename_conversation(call: RpcCall, given: params.RenameParams) -> Conv
     return await call.context.show_conversation(conversation)
 
 
-async def branch_conversation(call: RpcCall, given: params.BranchParams) -> ConversationShape:
+async def branch_conversation(call: OperationCall, given: params.BranchParams) -> ConversationShape:
     new_one = await call.engine.sessions.branch_conversation(
         await call.context.resolve_name(given.conversation),
         at=given.at,
@@ -257,7 +257,7 @@ async def close_conversation(call: RpcCall, given: params.Named) -> Closed:
     return Closed(conversation=conversation, ends=ends)
 
 
-async def delete_conversation(call: RpcCall, given: params.Named) -> DeletedShape:
+async def delete_conversation(call: OperationCall, given: params.Named) -> DeletedShape:
     conversation = await call.context.resolve_name(given.conversation)
     until = await call.engine.delete_conversation(conversation, viewer=call.context.viewer)
     return DeletedShape(
@@ -265,7 +265,9 @@ async def delete_conversation(call: RpcCall, given: params.Named) -> DeletedShap
     )
 
 
-async def undelete_conversation(call: RpcCall, given: params.UndeleteParams) -> ConversationShape:
+async def undelete_conversation(
+    call: OperationCall, given: params.UndeleteParams
+) -> ConversationShape:
     conversation = ConversationId(given.conversation)
     await call.engine.undelete_conversation(conversation, viewer=call.context.viewer)
     return await call.context.show_conversation(conversation)

@@ -138,4 +138,6 @@ async def describe_agent(call: RpcCall, given: params.NoParams) -> AgentShape:
 
 
 async def discover_methods(call: RpcCall, given: params.NoParams) -> Description:
-    return Description.model_validate(build_openrpc(call.context.version))
+    return Description.model_validate(
+        build_openrpc(call.context.version, call.context.operations.methods)
+    )

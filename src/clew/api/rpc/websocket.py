@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from clew.api.auth import bearer_token, select_subprotocol
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.api.rpc.subscriptions import ClientDisconnected
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.websockets import WebSocket
 
-    from clew.commands.registry import CommandRegistry
-    from clew.config import Settings
-    from clew.engine.engine import Engine
+    from clew.api.rpc.context import RpcContext
 
 #: WebSocket close code: the server restarts.
 CLOSE_SERVICE_RESTART = 1012
@@ -27,11 +25,8 @@ CLOSE_SERVICE_RESTART = 1012
 class RpcWebSocketEndpoint:
     """The WebSocket endpoint."""
 
-    def __init__(
-        self, engine: Engine, settings: Settings, commands: CommandRegistry, name: str
-    ) -> None:
-        self._engine, self._settings = engine, settings
-        self._commands, self._name = commands, name
+    def __init__(self, context: RpcContext, name: str) -> None:
+        self._context, self._name = context, name
 
     async def serve_socket(self, socket: WebSocket) -> None:
         """Serve one client for the duration of its connection."""
@@ -39,13 +34,7 @@ class RpcWebSocketEndpoint:
             subprotocol=select_subprotocol(socket),
             headers=[(b"x-clew-server", self._name.encode())],
         )
-        office = RpcContext(
-            engine=self._engine,
-            settings=self._settings,
-            commands=self._commands,
-            caller=(bearer_token(socket) or b"").decode("latin-1"),
-            may_configure=self._settings.api.token is not None,
-        )
+        office = replace(self._context, caller=(bearer_token(socket) or b"").decode("latin-1"))
 
         async def send_frame(frame: str) -> None:
             try:
