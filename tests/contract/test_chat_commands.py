@@ -81,7 +81,9 @@ async def test_every_command_says_something_where_nothing_was_said_yet(
 async def test_new_and_its_alias_start_afresh_with_a_title(house: House) -> None:
     old = (await house.say("hello", to=CHAT)).conversation
     reply = await _do(house, "/new My plans")
-    assert reply.text.startswith("New session: My plans\nModel: offline, with a context ")
+    assert reply.text.startswith(
+        "New session: My plans\nModel: offline; its context size is unknown."
+    )
     assert reply.conversation is not None
     assert reply.conversation != old
     view = await house.engine.get_view(reply.conversation)
@@ -358,11 +360,11 @@ async def test_approve_and_deny_answer_what_waits_here_and_only_here(
         )
         elsewhere = replace(CHAT, thread="t1")
         await house.engine.sessions.resume_conversation(elsewhere, accepted.conversation_id)
-        assert "Nothing waits" in (await _do(house, command, at=elsewhere)).text
+        assert "Nothing is waiting" in (await _do(house, command, at=elsewhere)).text
         assert "no question 2" in (await _do(house, "/approve 2")).text
         assert (await _do(house, command)).text == said
         assert outcome in (await house.end(accepted)).text
-        assert "Nothing waits" in (await _do(house, command)).text
+        assert "Nothing is waiting" in (await _do(house, command)).text
 
 
 async def test_a_conversation_asks_the_model_that_was_chosen_for_it(

@@ -114,7 +114,7 @@ def expected(case: Case, form: Format, *, stream: bool) -> Case:
         return replace(case, code=None, asked=1, passes=False, says="one two three four five six")
     if case.name == "web page 200" and not stream:
         # Asked again as a stream, in which a page is no more than a stream without events.
-        return replace(case, code=Kind.BAD_REPLY, says="without sense")
+        return replace(case, code=Kind.BAD_REPLY, says="invalid reply")
     return case
 
 

@@ -182,7 +182,7 @@ def test_no_command_prints_a_secret(clew: Program) -> None:
 
 def test_check_is_quiet_about_right_settings(clew: Program) -> None:
     done = clew("config", "check")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "the settings are right\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Configuration OK\n", "")
     assert clew.json("config", "check", "--json") == {"ok": True, "problems": [], "warnings": []}
 
 

@@ -47,7 +47,7 @@ def test_data_is_printed_as_json(
         ([], "Commands:"),
         (["--version"], "clew "),
         (["config", "show"], "plugins.garden.retry.most"),
-        (["config", "check"], "the settings are right"),
+        (["config", "check"], "Configuration OK"),
         (["config", "path"], "config.toml"),
         (["completion", "zsh"], "compdef"),
     ],

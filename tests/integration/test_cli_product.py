@@ -95,6 +95,17 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_an_original_without_a_title_keeps_its_name(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert clew("sessions", "new", "trip") == 0
+    assert clew("chat", "-c", "trip", "/branch") == 0
+    assert "which is not shown again" in capsys.readouterr().out
+    assert clew("sessions", "list", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)["items"]
+    assert {one["title"] for one in listed} == {None, "trip"}
+
+
 def test_a_failure_is_told_and_exits_1(
     clew: Callable[..., int],
     provider: FakeProvider,

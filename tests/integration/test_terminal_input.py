@@ -303,7 +303,7 @@ async def test_a_paste_keeps_its_lines_and_order_in_every_field(
         session.say("later")
         await session.see("1. later")
         session.press("f6")
-        await session.see("What waits")
+        await session.see("Waiting messages")
         session.press("enter")
         await session.see("Change: later")
         session.paste(pasted)

@@ -99,7 +99,7 @@ async def test_keys_that_every_terminal_passes_through_lead_to_the_screens(tmp_p
             ("ctrl+t", "Sessions of this conversation"),
             ("ctrl+r", "would become a summary"),
             ("ctrl+l", "Model of this conversation"),
-            ("ctrl+n", "Nothing waits"),
+            ("ctrl+n", "No messages are waiting"),
         ]:
             seen.press(key)
             await seen.see(heading)

@@ -38,8 +38,8 @@ def test_an_agent_of_ones_own_is_taken_as_it_is(module: str) -> None:
     ("path", "words"),
     [
         ("{}", "must be MODULE:NAME"),
-        ("{}:number", "is no Pydantic AI agent"),
-        ("{}:missing", "is no Pydantic AI agent: .* has agent"),
+        ("{}:number", "is not a Pydantic AI agent"),
+        ("{}:missing", "is not a Pydantic AI agent: .* has agent"),
         ("{}_gone:agent", "agent.object: .* cannot be imported: .* folder plugins"),
     ],
 )

@@ -60,7 +60,7 @@ def _import_agent(path: str) -> AbstractAgent[Any, Any]:
         names = cast("dict[str, object]", vars(imported))
         agents = [each for each, value in names.items() if isinstance(value, AbstractAgent)]
         has = f": {module} has {', '.join(agents)}" if agents else ""
-        raise SettingsError(f"agent.object {path!r} is no Pydantic AI agent{has}")
+        raise SettingsError(f"agent.object {path!r} is not a Pydantic AI agent{has}")
     return cast("AbstractAgent[Any, Any]", found)
 
 

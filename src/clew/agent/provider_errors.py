@@ -193,7 +193,7 @@ def classify_error(error: Exception) -> ProviderFailure:
     return ProviderFailure(kind=kind, text=_clean_sentence(str(error)) or type(error).__name__)
 
 
-_MALFORMED_TEXT = "the provider sent a reply without sense"
+_MALFORMED_TEXT = "the provider sent an invalid reply"
 # Raised by client libraries on unexpected replies.
 _PARSING_ERRORS = (IndexError, TypeError, ValueError, KeyError, AttributeError)
 

@@ -62,7 +62,7 @@ def parse_json_body(raw: bytes) -> object:
     try:
         return parse_json(raw)
     except ValueError as error:
-        raise invalid_request(f"the body is no JSON: {error}", code="invalid_json") from None
+        raise invalid_request(f"the body is not valid JSON: {error}", code="invalid_json") from None
 
 
 def validate_model(value: object, model: type[Model]) -> Model:

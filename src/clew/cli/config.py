@@ -103,7 +103,7 @@ def check(ctx: click.Context, program: CliContext, as_json: bool) -> None:
         click.echo(f"clew: warning: {warning}", err=True)
     if found:
         raise SettingsError(*found)
-    click.echo("the settings are right")
+    click.echo("Configuration OK")
 
 
 def _find_model_problems(settings: Settings) -> list[str]:

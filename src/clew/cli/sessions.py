@@ -263,7 +263,7 @@ def rename(program: CliContext, name: str, title: str, as_json: bool) -> None:
 @json_option
 @pass_cli_context
 def delete(program: CliContext, *, name: str, yes: bool, at_once: bool, as_json: bool) -> None:
-    """Delete a conversation; `clew sessions undelete` brings it back for a while."""
+    """Delete a conversation; `clew sessions undelete` brings it back for 10 minutes."""
 
     async def confirm_and_delete(records: ConversationQueries) -> None:
         found = await _find_deletion_target(records, name, at_once=at_once)

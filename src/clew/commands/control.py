@@ -113,7 +113,9 @@ async def deny_calls(ctx: CommandContext, argument: str) -> ChatCommandReply:
 async def _answer_questions(ctx: CommandContext, argument: str, *, yes: bool) -> ChatCommandReply:
     questions, others = ((), 0) if ctx.conversation_id is None else await _list_questions(ctx)
     if not questions:
-        return ctx.reply(NOT_ALLOWED_NOTICE if others else "Nothing waits for your word here.")
+        return ctx.reply(
+            NOT_ALLOWED_NOTICE if others else "Nothing is waiting for your approval here."
+        )
     chosen = _select_questions(questions, argument, word="approve" if yes else "deny")
     for each in chosen:
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from clew.commands.arguments import WAITING_FOR_TURN, parse_number
 from clew.commands.registry import ChatCommandReply
 from clew.core import scope as scopes
+from clew.core.route import LOCAL
 from clew.engine.queued_commands import parse_compaction_note
 from clew.engine.validation import validate_title
 from clew.errors import NotFound, UsageError
@@ -48,8 +50,9 @@ async def _describe_model(ctx: CommandContext, conversation: ConversationId) -> 
     """Return the name of a conversation's model and the size of its ctx."""
     name = await ctx.engine.model_overrides.get_model_name(conversation)
     window = (await ctx.engine.get_context_size(conversation)).window
-    size = "of unknown size" if window is None else f"of {window:,} tokens"
-    return f"Model: {name}, with a context {size}."
+    if window is None:
+        return f"Model: {name}; its context size is unknown."
+    return f"Model: {name}, with a context of {window:,} tokens."
 
 
 async def compress_context(ctx: CommandContext, argument: str) -> ChatCommandReply:
@@ -82,6 +85,8 @@ async def retry_message(ctx: CommandContext, argument: str) -> ChatCommandReply:
 
 
 async def branch_conversation(ctx: CommandContext, argument: str) -> ChatCommandReply:
+    if ctx.route is not None:
+        await _name_original(ctx)
     new_one = await ctx.engine.sessions.branch_conversation(
         ctx.required_conversation,
         title=argument or None,
@@ -89,9 +94,20 @@ async def branch_conversation(ctx: CommandContext, argument: str) -> ChatCommand
         viewer=ctx.viewer,
     )
     where = "You are in the copy now" if ctx.route is not None else f"The copy is {new_one}"
+    copied = "It begins with the context of the original, which is not shown again"
     return ChatCommandReply(
-        text=f"{where}; the original is {ctx.required_conversation}.", conversation=new_one
+        text=f"{where}; the original is {ctx.required_conversation}. {copied}.",
+        conversation=new_one,
     )
+
+
+async def _name_original(ctx: CommandContext) -> None:
+    """Give an untitled original its NAME as title: the name leads to the copy from now on."""
+    view = await ctx.engine.get_view(ctx.required_conversation, viewer=ctx.viewer)
+    route = ctx.required_route
+    if view.conversation.title is None and route.platform == LOCAL:
+        with suppress(UsageError):  # another one has that title
+            await ctx.engine.titles.request_title(ctx.required_conversation, route.chat)
 
 
 async def rewind_conversation(ctx: CommandContext, argument: str) -> ChatCommandReply:

@@ -1,7 +1,7 @@
 """
 Calls that run to their end, whether or not their caller still waits.
 
-httpx loses a connection of its pool for good if a request is cancelled while it takes one or
+httpx can lose a connection of its pool for good if a request is cancelled while it takes one or
 gives it back. Once all are lost, no call to the platform gets through until a restart.
 """
 

@@ -158,7 +158,7 @@ class TerminalApp(App[None]):
             ("Sessions", "Which session continued which, and why", "lineage"),
             ("Summary", "What a compaction would do; take one back", "compaction"),
             ("Model", "Choose the model of this conversation", "models"),
-            ("What waits", "Change messages that wait, or take them back", "queue"),
+            ("Waiting messages", "Change or cancel messages that are waiting", "queue"),
             ("All keys", "What every key does", "keys"),
         ):
             yield SystemCommand(title, told, getattr(self._chat, f"action_{action}"))

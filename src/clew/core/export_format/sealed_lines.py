@@ -83,7 +83,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     """
     value = decode_json(text)
     if not isinstance(value, dict):
-        raise MalformedLine("it is no JSON object")
+        raise MalformedLine("it is not a JSON object")
     return cast("dict[str, Any]", value)
 
 
@@ -96,7 +96,7 @@ def decode_json(text: bytes | str) -> Any:
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        raise MalformedLine("it is no JSON") from None
+        raise MalformedLine("it is not valid JSON") from None
 
 
 def _reject_constant(constant: str) -> NoReturn:

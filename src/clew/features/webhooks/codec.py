@@ -83,9 +83,9 @@ def _parse_object(body: bytes) -> Json:
     try:
         told: Any = json.loads(body)
     except (ValueError, RecursionError):
-        raise WebhookRejected(400, "invalid_json", "the body is no JSON") from None
+        raise WebhookRejected(400, "invalid_json", "the body is not valid JSON") from None
     if not isinstance(told, dict):
-        raise WebhookRejected(400, "invalid_json", "the body is no JSON object")
+        raise WebhookRejected(400, "invalid_json", "the body is not a JSON object")
     return cast("Json", told)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
@@ -211,7 +212,10 @@ class ChatActions:
             params = BranchParams(conversation=self._conversation_id, at=block.seq)
             made = await self._controller.call(methods.BRANCH, params)
             await self._controller.switch_to_named(made.id)
-            self._chat.show_reply("this is the branch; F2 leads back to the original")
+            self._chat.show_reply(
+                "This is the branch. It begins with the context of the original, which is not "
+                "shown again; F2 leads back to the original."
+            )
 
     def update_approvals(self, calls: Sequence[ApprovalShape]) -> None:
         """Update an open approval screen with the waiting calls."""
@@ -253,8 +257,8 @@ class ChatActions:
             return
         gone = await self._controller.call(methods.DELETE, Named(conversation=picked.key))
         self._last_deleted = picked
-        until = "" if gone.undo_until is None else "; F2, then ^R, brings it back for a while"
-        self._chat.show_reply(f"deleted: {picked.text}{until}")
+        undo = "" if gone.undo_until is None else _describe_undo(gone.undo_until)
+        self._chat.show_reply(f"deleted: {picked.text}{undo}")
 
     async def _undelete_conversation(self) -> None:
         if (gone := self._last_deleted) is None:
@@ -333,3 +337,10 @@ class ChatActions:
             done = await self._controller.call(methods.EDIT, given)
             if not done.edited:
                 self._chat.show_reply("it was taken up already, as it was")
+
+
+def _describe_undo(until: str) -> str:
+    """Return how a deletion is undone, and for how long."""
+    left = datetime.fromisoformat(until) - datetime.now(UTC)
+    minutes = max(1, round(left.total_seconds() / 60))
+    return f"; F2, then ^R, brings it back for {minutes} minute{'s' * (minutes != 1)}"

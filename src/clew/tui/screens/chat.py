@@ -73,7 +73,7 @@ class ChatScreen(ChatView):
         Binding("f3,ctrl+t", "lineage", "Lineage", priority=True),
         Binding("f4,ctrl+r", "compaction", "Summary", priority=True),
         Binding("f5,ctrl+l", "models", "Model", priority=True),
-        Binding("f6,ctrl+n", "queue", "What waits", priority=True),
+        Binding("f6,ctrl+n", "queue", "Waiting messages", priority=True),
         Binding("f7,ctrl+g", "question", "Question", priority=True),
         Binding("pageup", "page(-1)", "Up", priority=True),
         Binding("pagedown", "page(1)", "Down", priority=True),

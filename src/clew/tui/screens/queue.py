@@ -28,4 +28,6 @@ class QueuePicker(FilterPicker):
             PickerItem(key=one.inbox_id, text=flatten_text(one.text, 80), more=one.double_text)
             for one in queue
         ]
-        super().__init__(choices, heading="What waits" if choices else "Nothing waits")
+        super().__init__(
+            choices, heading="Waiting messages" if choices else "No messages are waiting"
+        )

@@ -54,7 +54,7 @@ class TelegramApi:
         if response.status_code != 200:
             raise to_channel_error(response.status_code, answer)
         if "result" not in answer:
-            raise OutcomeUnknown("Telegram answered without sense")
+            raise OutcomeUnknown("Telegram sent an invalid reply")
         return answer["result"]
 
     async def download_file(self, path: str, *, most: int) -> bytes:
