@@ -52,14 +52,14 @@ demo-channels: $(RUN) ## watch a conversation on a chat platform, without a toke
 test: $(DEV) ## run all tests on SQLite and PostgreSQL, with coverage
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
-check: $(DEV) ## formatting, lint, types, import rules, size budgets
+check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated pages
 	@failed=; \
 	step() { echo "$$1"; shift; "$$@" || failed=yes; }; \
 	step "ruff format (make format mends it)" $(BIN)/ruff format --check --quiet .; \
 	step "ruff check" $(BIN)/ruff check --quiet .; \
 	step "basedpyright" $(BIN)/basedpyright; \
 	step "lint-imports" $(BIN)/lint-imports --no-logo; \
-	step "budgets, exports, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
+	step "budgets, architecture, exports, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
 	[ -z "$$failed" ]
 
 PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py \

@@ -132,9 +132,6 @@ class ConversationWorkers:
         self._timers.pop(conversation, None)
         self.wake(conversation)
 
-    def is_working(self, conversation: ConversationId) -> bool:
-        return conversation in self._workers
-
     async def wait_until_idle(self) -> None:
         """Wait until no conversation is being worked on here."""
         while tasks := list(self._tasks.values()):

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from clew.core.access import ChannelAccount
-    from clew.core.channel_events import OutboundMessage
     from clew.core.delivery import Chunk, Delivery
-    from clew.core.ids import ConversationId, DeliveryId, IdGenerator, OwnerId, TurnId
+    from clew.core.ids import DeliveryId, IdGenerator, OwnerId, TurnId
     from clew.store.contract import Store
     from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 
@@ -163,24 +162,6 @@ class DeliveryQueue(DeadLetters):
         """
         await self._store.write(
             deliveries.stop_sending, delivery, state, owner=self._owner, error=error
-        )
-
-    async def queue_notice(
-        self,
-        conversation: ConversationId,
-        route: RouteKey,
-        message: OutboundMessage,
-        *,
-        id: DeliveryId,
-    ) -> None:
-        """Queue a notice for delivery; repeating the call with the same id changes nothing."""
-        await self._store.write(
-            deliveries.deliver_to_chat,
-            conversation,
-            route,
-            message,
-            id=id,
-            kind=deliveries.DeliveryKind.NOTICE,
         )
 
     async def pause_chat(self, account: ChannelAccount, chat: str, *, until: int) -> None:

@@ -47,15 +47,6 @@ class RateLimiter:
         until = max(self._all_paused_until, self._paused_until.get(chat, 0.0))
         return max(0.0, until - self._timer.monotonic())
 
-    def paused_chats(self) -> Mapping[str, float]:
-        """Return the paused chats, each with the seconds left; "" stands for all chats."""
-        now = self._timer.monotonic()
-        self._paused_until = {
-            chat: until for chat, until in self._paused_until.items() if until > now
-        }
-        every = {"": self._all_paused_until - now} if self._all_paused_until > now else {}
-        return {**every, **{chat: until - now for chat, until in self._paused_until.items()}}
-
     def _seconds_until_free(self, chat: str) -> float:
         now = self._timer.monotonic()
         free = max(

@@ -30,10 +30,6 @@ class LineIndex:
     #: Number of a line in a wrong position, by position.
     moved: dict[int, int]
 
-    def is_displaced(self, line: int) -> bool:
-        """Return whether a line was changed or moved."""
-        return line in self.changed or line in self.moved
-
 
 def index_lines(lines: Iterable[bytes]) -> LineIndex:
     """Index every line of a file, each with its line end."""

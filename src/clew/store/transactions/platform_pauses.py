@@ -8,9 +8,6 @@ if TYPE_CHECKING:
     from clew.core.access import ChannelAccount
     from clew.store.contract import Tx
 
-#: Means every chat of an account.
-EVERY_CHAT = ""
-
 
 def pause_until(t: Tx, account: ChannelAccount, chat: str, *, until: int) -> None:
     """Pause calls to a chat until a time (ms); a later stored time stays."""

@@ -30,11 +30,6 @@ class FakeTimer:
         finally:
             self._sleepers.remove(sleeper)
 
-    @property
-    def next_wakeup(self) -> float | None:
-        """Return the time at which the next sleeper is due."""
-        return min((at for at, _ in self._sleepers), default=None)
-
     def advance(self, seconds: float) -> None:
         """Advance the time, and wake the sleepers that are due."""
         self._now += seconds

@@ -163,11 +163,6 @@ class SlackActions(FakePlatform, abc.ABC):
         with self._lock:
             self._state.refused_channels[channel] = error
 
-    def delete_app_message(self, message: SlackMessage) -> None:
-        """Delete a message of the app."""
-        with self._lock:
-            del self._state.channels[message.channel][message.ts]
-
     def _add_change(self, channel: str, subtype: str, **more: Any) -> None:
         ts = self._state.next_ts()
         told = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, "event_ts": ts}

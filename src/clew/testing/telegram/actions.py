@@ -127,11 +127,6 @@ class TelegramActions(FakeServer, abc.ABC):
         with self._lock:
             self._state.blocked.add(chat)
 
-    def delete_bot_message(self, message: TelegramMessage) -> None:
-        """Delete a message of the bot."""
-        with self._lock:
-            del self._state.messages[message.chat][message.id]
-
     def throttle_chat(self, chat: int, seconds: float) -> None:
         """Refuse calls to a chat for ``seconds``, as after too many calls."""
         with self._lock:

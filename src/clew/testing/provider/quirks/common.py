@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Change = Callable[[Any], Any]
 UNCHANGED: Final[dict[Any, Any]] = dict.fromkeys(FORMATS, lambda reply: reply)
-#: The key of the finish reason in each format.
-_END_KEYS = {"chat": "finish_reason", "responses": "status", "messages": "stop_reason"}
 THINKING_TEXT = "Two and forty, then."
 
 
