@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 
 class CountParams(Params):
-    """A text."""
+    """A text, and what to count."""
 
     text: str
+    unit: str = "letters"
 
 
 class CountBody(RequestBody):
@@ -44,7 +45,8 @@ class CountBody(RequestBody):
 
 
 class Counted(WireModel):
-    letters: int
+    count: int
+    unit: str
 
 
 COUNT = RpcMethod(
@@ -59,7 +61,7 @@ COUNT = RpcMethod(
 async def count_letters(call: OperationCall, given: CountParams) -> Counted:
     if not given.text:
         raise CallFailed.from_code(ErrorCode.INVALID_VALUE, "there is no text", param="text")
-    return Counted(letters=len(given.text))
+    return Counted(count=len(given.text), unit=given.unit)
 
 
 ADDED = Operation(
@@ -68,7 +70,7 @@ ADDED = Operation(
     is_ordered=False,
     http=HttpBinding(
         method="POST",
-        path="/api/count",
+        path="/api/count/{unit}",
         summary="Count letters",
         answer="The number",
         body=CountBody,
@@ -91,13 +93,13 @@ async def test_an_added_operation_is_on_every_transport_and_in_every_description
             base_url="http://test",
             headers={"Authorization": f"Bearer {TOKEN}"},
         ) as http:
-            answer = await http.post("/api/count", json={"text": "abc"})
-            assert (answer.status_code, answer.json()) == (201, {"letters": 3})
-            refused = await http.post("/api/count", json={"text": ""})
+            answer = await http.post("/api/count/a%2Fb", json={"text": "abc"})
+            assert (answer.status_code, answer.json()) == (201, {"count": 3, "unit": "a/b"})
+            refused = await http.post("/api/count/x", json={"text": ""})
             assert refused.status_code == 400
             assert refused.json()["error"]["param"] == "text"
             described: Any = (await http.get("/openapi.json")).json()
-            assert {"201", "400", "507"} <= described["paths"]["/api/count"]["post"][
+            assert {"201", "400", "507"} <= described["paths"]["/api/count/{unit}"]["post"][
                 "responses"
             ].keys()
         context = RpcContext(engine=world.engine, settings=settings, operations=operations)
@@ -106,7 +108,7 @@ async def test_an_added_operation_is_on_every_transport_and_in_every_description
             await serve_client(context, frames, send)
 
         async with client(in_process(serve)) as rpc:
-            assert (await rpc.call(COUNT, CountParams(text="ab"))).letters == 2
+            assert (await rpc.call(COUNT, CountParams(text="ab"))).count == 2
             told = await rpc.call(methods.DISCOVER, NoParams())
             assert "text.count" in {method["name"] for method in told.methods}
 

@@ -44,7 +44,7 @@ def bind_operation(definition: AnyRpcMethod, context: RpcContext) -> AnyEndpoint
 
     async def run(request: Request, query: BaseModel, body: BaseModel) -> Response:
         fields = {
-            **({"conversation": name_in_path(request)} if "id" in request.path_params else {}),
+            **_path_fields(request),
             **query.model_dump(exclude_unset=True),
             **body.model_dump(exclude_unset=True),
         }
@@ -70,6 +70,16 @@ def bind_operation(definition: AnyRpcMethod, context: RpcContext) -> AnyEndpoint
         },
         problems=tuple(problems),
     )
+
+
+def _path_fields(request: Request) -> dict[str, str]:
+    """Return the fields of the input that are in the path."""
+    return {
+        "conversation" if name == "id" else name: name_in_path(request)
+        if name == "id"
+        else unquote(value)
+        for name, value in request.path_params.items()
+    }
 
 
 def name_in_path(request: Request) -> str:

@@ -27,8 +27,8 @@ class HttpBinding:
     """
     The HTTP form of an operation.
 
-    The input's fields come from the path, the query and the body; in the path ``{id}`` is
-    the field ``conversation``.
+    The input's fields come from the path, as text, and from the query and the body, which
+    validate them; in the path ``{id}`` is the field ``conversation``.
     """
 
     method: str
