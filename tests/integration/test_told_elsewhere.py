@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.core import session as reasons
-from clew.core.expiry_notice import DELETED, RESTORED
 from clew.core.route import local_route
 from clew.store.opening import open_store
 from clew.store.transactions.deletion import mark_deleted
 from clew.testing.channels import FakeTimer, MemoryPlatform
+from clew.wording import DELETED_NOTICE, RESTORED_NOTICE
 from tests.channels.desk import MemoryDesk, memory_desk, until
 from tests.integration.test_deliveries import passes, stop_at
 
@@ -106,7 +106,7 @@ async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_told_once(
     await desk.world.engine.delete_conversation(conversation, at_once=at_once)
     await desk.answered(2)
     await desk.quiet()
-    assert desk.texts() == ["You said: hello", DELETED]
+    assert desk.texts() == ["You said: hello", DELETED_NOTICE]
     if at_once:
         # What was kept for the notice goes once it has arrived.
         await desk.world.engine.run_maintenance()
@@ -114,7 +114,7 @@ async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_told_once(
         await desk.world.engine.undelete_conversation(conversation)
         await desk.answered(3)
         await desk.quiet()
-        assert desk.texts()[2:] == [RESTORED]
+        assert desk.texts()[2:] == [RESTORED_NOTICE]
     desk.platform.post_message("again")
     await desk.quiet()
     assert desk.texts()[-1] == "You said: again"
@@ -130,7 +130,7 @@ async def test_a_chat_is_told_of_a_deletion_also_after_a_restart_and_once(
         conversation = await talked(desk)
     async with await open_store(store_url, home=tmp_path) as store:
         for _ in range(2):
-            assert await store.write(mark_deleted, conversation)
+            assert await store.write(mark_deleted, conversation, notice=DELETED_NOTICE)
     for _ in range(2):
         async with memory_desk(store_url, tmp_path, platform, settings=settings) as desk:
             await desk.world.engine.run_maintenance()
@@ -138,7 +138,7 @@ async def test_a_chat_is_told_of_a_deletion_also_after_a_restart_and_once(
             await desk.quiet()
             await desk.world.engine.run_maintenance()
             assert await desk.world.check() == []
-    assert platform.list_texts() == ["You said: hello", DELETED]
+    assert platform.list_texts() == ["You said: hello", DELETED_NOTICE]
 
 
 async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
@@ -154,7 +154,7 @@ async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
         await desk.world.engine.delete_conversation(conversation)
         await passes(timer, 0.5, until_=lambda: len(desk.texts()) == 2)
         await desk.quiet()
-    assert desk.texts() == ["(This answer was not finished.)", DELETED]
+    assert desk.texts() == ["(This answer was not finished.)", DELETED_NOTICE]
 
 
 @pytest.mark.parametrize("reason", [reasons.IDLE, reasons.DAILY])

@@ -90,6 +90,19 @@ class ChannelActor:
     trusted: bool = False
 
 
+class ButtonOutcome(enum.Enum):
+    """Outcome of the press of an approval's button."""
+
+    RECORDED = "recorded"
+    NO_ACCESS = "no access"  #: the user may not write here
+    ANSWERED_BEFORE = "answered before"
+    UNKNOWN = "unknown"  #: the button has no data that is understood
+    GONE = "gone"  #: there is no such approval
+    WRONG_CHAT = "wrong chat"
+    NOT_ALLOWED = "not allowed"  #: the approval of another user's turn
+    TOO_LATE = "too late"  #: it has expired, or was answered differently
+
+
 class AccessDecision(enum.Enum):
     """Decision about an event of a person."""
 

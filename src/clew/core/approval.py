@@ -111,17 +111,6 @@ def _escape_match(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
 
 
-def format_status(approval: Approval) -> str:
-    """Return the current status of an approval as a short text."""
-    words = {
-        ApprovalState.OPEN: "Waiting",
-        ApprovalState.APPROVED: "Allowed",
-        ApprovalState.DENIED: "Refused",
-        ApprovalState.EXPIRED: "Expired",
-    }
-    return f"{words[approval.state]}: {approval.tool}"
-
-
 def parse_button(data: str) -> tuple[ApprovalId, bool] | None:
     """Return the approval that a button answers, and how; ``None`` for other buttons."""
     word, _, approval = data.partition(":")

@@ -6,11 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from clew.core.session import DAILY, IDLE, RESET
-
-#: Notices to a chat whose conversation another front deleted or restored.
-DELETED = "This conversation was deleted elsewhere. Your next message starts a new one."
-RESTORED = "The conversation that was deleted here is back: your next message goes on with it."
+from clew.core.session import DAILY, IDLE
 
 _WHEN = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _KEY = "left"
@@ -41,19 +37,6 @@ class ExpiredConversation:
     @property
     def _cause(self) -> str:
         return _WHEN.get(self.reason, "")
-
-
-def closed_elsewhere_notice(conversation: str, reason: str) -> str | None:
-    """Return the immediate notice to a chat whose conversation another front ended."""
-    if reason in _WHEN:
-        # Sent with the next message: no notification for this alone.
-        return None
-    if reason == RESET:
-        return (
-            "This conversation was ended elsewhere. Your next message starts a new one; "
-            f"/resume {conversation} goes on with this one."
-        )
-    return "This conversation was closed elsewhere. Your next message goes on with it."
 
 
 def attach_notice(payload: str, left: ExpiredConversation) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.access import ChannelActor
+from clew.core.access import ButtonOutcome, ChannelActor
 from clew.core.attachments import FetchedFile
 from clew.core.channel_events import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
@@ -154,8 +154,8 @@ class ChannelInbox:
         done = await self._store.write(
             channel_inbox.answer_button, pressed.data, who=who, route=pressed.route
         )
-        if done.conversation is not None:
-            self._wake(done.conversation)
+        if done.outcome is ButtonOutcome.RECORDED and done.approval is not None:
+            self._wake(done.approval.conversation_id)
         return done
 
     async def list_questions(

@@ -19,6 +19,7 @@ from clew.store.transactions import (
     owners,
     undelete,
 )
+from clew.wording import DELETED_NOTICE
 
 if TYPE_CHECKING:
     from clew.core.reset_policy import ResetPolicy
@@ -43,7 +44,7 @@ async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceRepor
         await store.write(expiry.queue_expired_ends, policy=policy) if _has_expiry(policy) else 0
     )
     orphans = await store.write(maintenance.finalize_orphaned_compression_sessions)
-    ghosts = await store.write(maintenance.prune_empty_ghost_sessions)
+    ghosts = await store.write(maintenance.prune_empty_ghost_sessions, notice=DELETED_NOTICE)
     deleted = await _finish_deletions(store)
     for forget in (
         idempotency.delete_expired_keys,

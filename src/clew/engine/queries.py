@@ -22,6 +22,7 @@ from clew.store.transactions import (
     undelete,
     views,
 )
+from clew.wording import DELETED_NOTICE, RESTORED_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -217,7 +218,9 @@ class ConversationQueries:
         if not now or await self._find_deleted(conversation, viewer) is None:
             await self._require_visible(conversation, conversation, viewer)
             undo_for = timedelta(0) if now else self._undelete_for
-            await self._store.write(deletion.mark_deleted, conversation, undo_for=undo_for)
+            await self._store.write(
+                deletion.mark_deleted, conversation, undo_for=undo_for, notice=DELETED_NOTICE
+            )
         if not now:
             found = await self._find_deleted(conversation, viewer)
             return None if found is None else found.undo_until
@@ -246,7 +249,9 @@ class ConversationQueries:
         :raises NotFound: if it was not deleted, its rows are gone, or ``viewer`` may not
             see it
         """
-        return await self._store.write(undelete.undelete_conversation, conversation, viewer=viewer)
+        return await self._store.write(
+            undelete.undelete_conversation, conversation, viewer=viewer, notice=RESTORED_NOTICE
+        )
 
     async def check_store(self) -> None:
         """

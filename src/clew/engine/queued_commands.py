@@ -28,6 +28,7 @@ from clew.store.transactions import (
     sessions,
 )
 from clew.store.transactions.channel_inbox import DELETED_COMMAND, EDIT_COMMAND
+from clew.wording import format_end_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +90,8 @@ def _execute_command(
     if note is not None:
         inbox.mark_executed(t, item.id, note=note)
     elif item.text == END_COMMAND:
-        resets.execute_end(t, lease, item)
+        notice = format_end_notice(lease.conversation_id, _parse_payload(item)["reason"])
+        resets.execute_end(t, lease, item, notice=notice)
     elif (carry := _HANDLERS.get(item.text)) is None:
         inbox.cancel_item(t, item.id, note=f"there is no command {item.text!r}")
     else:

@@ -31,6 +31,7 @@ from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
+from clew.wording import format_approval_state, format_button_reply
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
@@ -361,8 +362,11 @@ class Router:
             trusted=True,
         )
         done = await self._engine.channel_inbox.answer_button(pressed, who=who)
+        approval, state = done.approval, done.state
+        became = "" if approval is None or state is None else format_approval_state(approval, state)
+        reply = format_button_reply(done.outcome, became)
         self._spawn_task(
-            self._line.answer_button(pressed, done.text, closed=done.closed, became=done.outcome)
+            self._line.answer_button(pressed, reply, closed=done.closed, became=became)
         )
 
     # Files

@@ -9,7 +9,6 @@ from clew.core import session as reasons
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.double_text import DoubleText
 from clew.core.entry import Role
-from clew.core.expiry_notice import DELETED
 from clew.core.ids import ConversationId, InboxId, OwnerId
 from clew.core.inbox import NewInput
 from clew.core.session import Head
@@ -24,6 +23,7 @@ from clew.store.transactions import (
     sessions,
     turns,
 )
+from clew.wording import DELETED_NOTICE
 from tests.contract.simulation.sim import CHATS, Call, Sim, compose
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def repeat(sim: Sim, index: int) -> None:
 def delete(sim: Sim, thread: Thread) -> None:
     """A conversation is gone at once, whatever was going on in it."""
     failed = sim.desk.do(_deliveries_of, thread.id)
-    assert sim.call(bool, deletion.mark_deleted, thread.id)
+    assert sim.call(bool, deletion.mark_deleted, thread.id, notice=DELETED_NOTICE)
     del sim.threads[thread.id]
     sim.deleted.append(thread.id)
     for run in [run for run in sim.runs if run.thread is thread]:
@@ -107,7 +107,9 @@ def delete(sim: Sim, thread: Thread) -> None:
 def _chats_are_told(sim: Sim, thread: Thread, told: list[Delivery]) -> None:
     """Each chat that had the conversation is to get one notice of its end, and nothing else."""
     chats = [route.key for route in CHATS if sim.routes.get(route.key) == thread.id]
-    notice = channel_events.dump_message(channel_events.OutboundMessage(text=DELETED, markup=False))
+    notice = channel_events.dump_message(
+        channel_events.OutboundMessage(text=DELETED_NOTICE, markup=False)
+    )
     assert sorted(one.route for one in told) == sorted(chats)
     assert all(one.kind is DeliveryKind.NOTICE and one.body == notice for one in told)
     assert all(one.state is DeliveryState.PENDING for one in told)

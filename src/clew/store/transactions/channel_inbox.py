@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.access import AccessDecision, decide_access, is_operator, may_message
-from clew.core.approval import CLOSED_BUTTON, ApprovalState, format_status, parse_button
+from clew.core.access import AccessDecision, ButtonOutcome, decide_access, is_operator, may_message
+from clew.core.approval import CLOSED_BUTTON, ApprovalState, parse_button
 from clew.core.channel_events import DM, OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId, InboxId
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 EDIT_COMMAND = "edit"
 DELETED_COMMAND = "deleted"
 
-NOT_ALLOWED_NOTICE = "Only whoever asked for it, or an operator, may answer that."
 BUSY_NOTICE = "That was not taken: another answer is being made. Send it again when it is there."
 
 
@@ -212,33 +211,37 @@ def _is_being_answered(t: Tx, said: InboxItem) -> bool:
 class ButtonResult:
     """Result of a button press."""
 
-    #: Reply to the user who pressed it.
-    text: str
-    #: The conversation that may go on now.
-    conversation: ConversationId | None = None
-    #: Whether the buttons are of no more use.
-    closed: bool = False
-    #: Outcome of the approval, shown in place of the buttons.
-    outcome: str = ""
+    outcome: ButtonOutcome
+    #: The approval, and its state now.
+    approval: Approval | None = None
+    state: ApprovalState | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Return whether the buttons are of no more use."""
+        return self.approval is not None or self.outcome in _USELESS_BUTTONS
+
+
+_USELESS_BUTTONS = frozenset({ButtonOutcome.UNKNOWN, ButtonOutcome.GONE})
 
 
 def answer_button(t: Tx, data: str, *, who: ChannelActor, route: Route) -> ButtonResult:
     """Answer an approval by its button, if the user is allowed to."""
     if decide_account_access(t, who, route) is not AccessDecision.ALLOW:
-        return ButtonResult(text="You may not answer that.")
+        return ButtonResult(outcome=ButtonOutcome.NO_ACCESS)
     if data == CLOSED_BUTTON:
-        return ButtonResult(text="That question was answered.")
+        return ButtonResult(outcome=ButtonOutcome.ANSWERED_BEFORE)
     if (found := parse_button(data)) is None:
-        return ButtonResult(text="There is nothing behind that button any more.", closed=True)
+        return ButtonResult(outcome=ButtonOutcome.UNKNOWN)
     approval, yes = found
     try:
         question = approvals.get_approval(t, approval)
     except NotFound:
-        return ButtonResult(text="Too late: that question is gone.", closed=True)
+        return ButtonResult(outcome=ButtonOutcome.GONE)
     if question.route is None or not _is_same_chat(Route.parse(question.route), route, who.user):
-        return ButtonResult(text="That is to be answered where it was asked.")
+        return ButtonResult(outcome=ButtonOutcome.WRONG_CHAT)
     if not may_answer(t, question, who, route):
-        return ButtonResult(text=NOT_ALLOWED_NOTICE)
+        return ButtonResult(outcome=ButtonOutcome.NOT_ALLOWED)
     return _record_button_answer(t, question, yes=yes, by=f"{who.account.channel}:{who.user}")
 
 
@@ -248,15 +251,14 @@ def _record_button_answer(t: Tx, question: Approval, *, yes: bool, by: str) -> B
         answered = approvals.answer_approval(t, question.id, state, answered_by=by)
     except InvalidTransition:
         after = approvals.get_approval(t, question.id)
-        over = after.state is ApprovalState.OPEN
-        became = f"Expired: {after.tool}" if over else format_status(after)
-        return ButtonResult(text=f"Too late. {became}", closed=True, outcome=became)
-    return ButtonResult(
-        text=format_status(answered),
-        conversation=answered.conversation_id,
-        closed=True,
-        outcome=format_status(answered),
-    )
+        # Past its expiry, but not marked so yet.
+        expired = after.state is ApprovalState.OPEN
+        return ButtonResult(
+            outcome=ButtonOutcome.TOO_LATE,
+            approval=after,
+            state=ApprovalState.EXPIRED if expired else after.state,
+        )
+    return ButtonResult(outcome=ButtonOutcome.RECORDED, approval=answered, state=answered.state)
 
 
 def may_answer(t: Tx, question: Approval, who: ChannelActor, route: Route) -> bool:

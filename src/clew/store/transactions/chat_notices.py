@@ -22,7 +22,7 @@ def notify_chats(
     t: Tx,
     conversation: ConversationId,
     routes: Iterable[RouteKey],
-    text: str,
+    text: str | None,
     *,
     event: str,
     but: RouteKey | None = None,
@@ -30,8 +30,11 @@ def notify_chats(
     """
     Send a notice to each chat among ``routes``, except the one that made the change.
 
-    ``event`` identifies the change: repeating it changes nothing.
+    ``event`` identifies the change: repeating it changes nothing. Without a text nothing is
+    sent.
     """
+    if text is None:
+        return
     for route in routes:
         if route == but:
             continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.core.expiry_notice import DELETED
 from clew.core.ids import TurnId
 from clew.core.route import RouteKey
 from clew.errors import ConstraintViolated
@@ -95,7 +94,11 @@ _AFTER_ENTRIES: tuple[LiteralString, ...] = (
 
 
 def mark_deleted(
-    t: Tx, conversation: ConversationId, *, undo_for: timedelta = timedelta(0)
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    undo_for: timedelta = timedelta(0),
+    notice: str | None = None,
 ) -> bool:
     """
     Make a conversation disappear for everyone; ``False`` if it never existed.
@@ -103,7 +106,8 @@ def mark_deleted(
     Its lease is lost, its routes are free, its open inputs end as cancelled, its open
     approvals as denied and its unsent deliveries as failed. Its rows remain for
     ``delete_slice``; in the end only the tombstone is left. For ``undo_for`` it can be
-    restored by ``undelete_conversation``. Repeating it changes nothing.
+    restored by ``undelete_conversation``. Its chats receive the ``notice``. Repeating it
+    changes nothing.
     """
     routes = _delete_routes(t, conversation)
     row = t.fetch_one(
@@ -126,7 +130,7 @@ def mark_deleted(
         t.now,
     )
     cancel_open_work(t, conversation)
-    notify_chats(t, conversation, routes, DELETED, event=f"{conversation} deleted {t.now}")
+    notify_chats(t, conversation, routes, notice, event=f"{conversation} deleted {t.now}")
     # Answers stored for idempotency keys are content too.
     t.execute("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
     t.notify(conversation)

@@ -107,11 +107,17 @@ def find_empty_ghost_sessions(
     return [each for each in found if not count_attached_clients(t, each)]
 
 
-def prune_empty_ghost_sessions(t: Tx, *, older_than: timedelta = GHOST_AFTER) -> int:
-    """Mark the empty conversations as deleted, and return their count."""
+def prune_empty_ghost_sessions(
+    t: Tx, *, older_than: timedelta = GHOST_AFTER, notice: str | None = None
+) -> int:
+    """
+    Mark the empty conversations as deleted, and return their count.
+
+    A chat whose route moves to one meanwhile receives the ``notice``.
+    """
     ghosts = [
         conversation
         for conversation in find_empty_ghost_sessions(t, older_than=older_than)
         if _is_unleased(t, conversation)
     ]
-    return sum(mark_deleted(t, conversation) for conversation in ghosts)
+    return sum(mark_deleted(t, conversation, notice=notice) for conversation in ghosts)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
-from clew.core.expiry_notice import closed_elsewhere_notice
 from clew.core.inbox import END_COMMAND, InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
@@ -93,13 +92,14 @@ def queue_end(
     )
 
 
-def execute_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
+def execute_end(t: Tx, lease: Lease, item: InboxItem, *, notice: str | None = None) -> Session:
     """
     End the head for the queued reason and mark the item as executed, in one commit.
 
     The item's note names the ended session and the one that its route continues in. There
     is no ended session if it had ended before, or if the conversation is in use again after
-    the close of a client.
+    the close of a client. If it ended now, its chats receive the ``notice``, except the one
+    that ended it.
 
     :raises LeaseLost: if the lease is not held any more
     """
@@ -108,10 +108,9 @@ def execute_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     late = filed["reason"] == reasons.TUI_CLOSE and is_in_use(t, lease.conversation_id)
     session = before if late else end_head(t, lease, filed["reason"])
     ended = session.id if before.is_open and not session.is_open else None
-    text = closed_elsewhere_notice(lease.conversation_id, filed["reason"])
-    if ended is not None and text is not None:
+    if ended is not None:
         routes = list_routes(t, lease.conversation_id)
-        notify_chats(t, lease.conversation_id, routes, text, event=item.id, but=item.route)
+        notify_chats(t, lease.conversation_id, routes, notice, event=item.id, but=item.route)
     told = {"session": ended, "next": filed.get("next"), "platform": _home_platform(t, item)}
     mark_executed(t, item.id, note=json.dumps(told))
     return session

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
-from clew.core.expiry_notice import RESTORED
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope, can_see
 from clew.errors import NotFound
@@ -87,11 +86,14 @@ def store_undo_data(
     )
 
 
-def undelete_conversation(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversation:
+def undelete_conversation(
+    t: Tx, conversation: ConversationId, *, viewer: Scope, notice: str | None = None
+) -> Conversation:
     """
     Restore a deleted conversation with its log, head, and routes that are still free.
 
     Work that was open when it was deleted stays cancelled. A title taken meanwhile is lost.
+    The chats of its routes receive the ``notice``.
 
     :raises NotFound: if it was not deleted, the grace time is over, or ``viewer`` may not
         see it
@@ -135,7 +137,7 @@ def undelete_conversation(t: Tx, conversation: ConversationId, *, viewer: Scope)
     t.execute("DELETE FROM tombstone WHERE conversation_id = $1", conversation)
     t.execute("UPDATE dedupe SET expires_at = NULL WHERE conversation_id = $1", conversation)
     back = [key for key in undo["routes"] if claim_route(t, key, conversation)]
-    notify_chats(t, conversation, back, RESTORED, event=f"{conversation} restored {t.now}")
+    notify_chats(t, conversation, back, notice, event=f"{conversation} restored {t.now}")
     t.notify(conversation)
     return get_conversation(t, conversation)
 
