@@ -272,7 +272,7 @@ async def test_a_key_that_is_pressed_again_does_nothing_more(
             session.press("tab")
             await session.see("┃ it flows")
             session.press("b", "b", "b")
-            await session.see("this is the branch")
+            await session.see("This is the branch")
             listed = await server.http.get("/api/conversations")
             assert len(listed.json()["items"]) == 2
             assert await said(server) == before

@@ -227,7 +227,7 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
             await seen.say(text)
             await seen.see(f"echo: {text}")
         await seen.pilot.press("tab", "home", "down", "b")
-        await seen.see("this is the branch")
+        await seen.see("This is the branch")
         await seen.say("else")
         await seen.see("echo: else")
         assert "echo: three" not in seen.text
