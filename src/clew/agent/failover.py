@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from clew.agent.provider_errors import (
     TRANSIENT_KINDS,
     ProviderFailure,
 )
+from clew.backoff import next_pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,15 +50,11 @@ class RetryPolicy:
         attempts = min(self.attempts, 2) if failure.kind in RETRY_ONCE_KINDS else self.attempts
         if failure.kind not in TRANSIENT_KINDS or attempt >= attempts:
             return None
-        wait = (
-            self._compute_backoff(attempt) if failure.retry_after is None else failure.retry_after
-        )
+        wait = failure.retry_after
+        if wait is None:
+            wait = next_pause(attempt, first=self.first_wait, longest=self.max_wait)
         most = self.max_total_wait_with_alternative if beside else self.max_total_wait
         return wait if wait <= self.max_wait and waited + wait <= most else None
-
-    def _compute_backoff(self, attempt: int) -> float:
-        backoff = min(self.first_wait * 2 ** (attempt - 1), self.max_wait)
-        return backoff * random.uniform(0.5, 1.0)
 
 
 class ModelChain:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import structlog
 
+from clew.backoff import add_jitter
 from clew.engine.cancellation import shield_until_done
 from clew.errors import SearchNotReady, StoreUnavailable
 
@@ -79,5 +79,5 @@ async def retry_while_unavailable(
             if not told:
                 log.warning("store_waited_for", error=str(error))
                 told = True
-        await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+        await asyncio.sleep(add_jitter(pause))
         pause = min(2 * pause, _MAX_PAUSE)

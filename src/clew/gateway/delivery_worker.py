@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import enum
 import json
-import random
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
+from clew.backoff import add_jitter
 from clew.core.channel_events import load_message
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
@@ -383,7 +383,7 @@ class DeliveryWorker:
         """Wait after a failure, and as long as the platform is throttling."""
         lane.is_waiting = True
         if pause:
-            await self._timer.sleep(pause * random.uniform(0.5, 1.0))
+            await self._timer.sleep(add_jitter(pause))
         await self._line.rate_limiter.wait_until_open(route)
         lane.is_waiting = False
 

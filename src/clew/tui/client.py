@@ -18,7 +18,6 @@ event in between.
 from __future__ import annotations
 
 import asyncio
-import random
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -26,6 +25,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
+from clew.backoff import add_jitter
 from clew.tui.transports import ConnectionLost, ConnectionRefused
 from clew.wire import methods
 from clew.wire.client_protocol import (
@@ -201,7 +201,7 @@ class RpcClient:
                 self._connected.set()
                 self.on_change(None)
                 return
-            await asyncio.sleep(pause * random.uniform(0.5, 1))
+            await asyncio.sleep(add_jitter(pause))
             pause = min(2 * pause, MAX_PAUSE)
 
     async def _serve_connection(self, connection: FrameConnection) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 
+from clew.backoff import add_jitter
 from clew.errors import StoreUnavailable
 from clew.store.postgres.errors import (
     UNIQUE_VIOLATION,
@@ -120,7 +120,7 @@ def _raise_original(void: TransactionFailed) -> NoReturn:
 
 
 def _sleep_with_jitter(longest: float) -> None:
-    time.sleep(longest * random.uniform(0.5, 1.0))
+    time.sleep(add_jitter(longest))
 
 
 def run_write(
