@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 
 import click
+from pydantic import BaseModel
 
+from clew.api.operations import HttpBinding, Operation
 from clew.plugin import (
-    FLAG,
     CliEntry,
     Command,
     CommandCall,
@@ -23,25 +23,28 @@ from clew.plugin import (
     setting,
     sql_check,
 )
+from clew.wire.methods import RpcMethod
+from clew.wire.params import Params
 
 TABLES = {
     "0001_first": """
         CREATE TABLE garden (id TEXT PRIMARY KEY, plant TEXT NOT NULL);
-        CREATE TABLE garden_visit (
-            n @ID, conversation TEXT NOT NULL, seen BIGINT NOT NULL
-        );
+        CREATE TABLE garden_visit (n @ID, conversation TEXT NOT NULL, seen BIGINT NOT NULL);
         CREATE INDEX garden_visit_of ON garden_visit (conversation);
     """
 }
 DRY = sql_check(
     "garden-dry",
     "Every plant has a name.",
-    """
-    SELECT CAST(NULL AS TEXT), CAST(NULL AS BIGINT), g.id, 0, 'the plant ' || g.id || ' is nameless'
-    FROM garden g WHERE g.plant = ''
-    """,
+    "SELECT NULL, NULL, id, 0, 'a plant without a name' FROM garden WHERE plant = ''",
     decide="name it",
 )
+
+
+class Crop(BaseModel):
+    roses: int
+
+
 seen: dict[str, int] = {"service": 0, "periodic": 0, "hook": 0}
 
 
@@ -50,7 +53,6 @@ class GardenSettings:
     """The garden."""
 
     litres: int = setting(integer_type(least=1), 3, "How much a plant gets.")
-    fence: bool = setting(FLAG, True, "Whether there is a fence.")
 
 
 def water(plant: str) -> str:
@@ -59,11 +61,8 @@ def water(plant: str) -> str:
 
 
 async def note_visit(context: FeatureContext, conversation: str) -> None:
-    await context.store.write(
-        lambda t: t.execute(
-            "INSERT INTO garden_visit (conversation, seen) VALUES ($1, $2)", conversation, t.now
-        )
-    )
+    sql = "INSERT INTO garden_visit (conversation, seen) VALUES ($1, $2)"
+    await context.store.write(lambda t: t.execute(sql, conversation, t.now))
 
 
 async def guard(context: FeatureContext) -> None:
@@ -79,22 +78,20 @@ async def harvest(call: CommandCall, argument: str) -> str:
     return f"{argument or 'roses'} harvested"
 
 
-async def look_around() -> list[DoctorFinding]:
-    await asyncio.sleep(0)
-    return [ok("garden", "the plants are well")]
-
-
 def count_hook(session_id: str) -> None:
     seen["hook"] += 1
 
 
-def open_door(config: object) -> object:
-    return config
+async def get_crop(call: object, given: Params) -> Crop:
+    return Crop(roses=2)
+
+
+async def look_around() -> list[DoctorFinding]:
+    return [ok("garden", "the plants are well")]
 
 
 @click.command()
 def garden() -> None:
-    """Show the garden."""
     click.echo("two roses")
 
 
@@ -105,11 +102,15 @@ def register(registry: Registry) -> None:
     registry.add_tool(water, effect="idempotent", facts={"reads": "nothing"})
     registry.add_instructions("garden", lambda: f"A plant gets {settings.get().litres} litres.")
     registry.add_hook("on_session_start", count_hook)
+    method = RpcMethod(name="garden.crop", params=Params, result=Crop, summary="The crop.")
+    http = HttpBinding(method="GET", path="/api/garden/crop", summary="Crop", answer="The crop")
+    crop = Operation(definition=method, handler=get_crop, is_ordered=False, http=http)
+    registry.add_operation("garden.crop", lambda: crop)
     registry.add_command(Command(name="harvest", help="harvest a plant", run=harvest))
     registry.add_cli(
         CliEntry(name="garden", module=__name__, attribute="garden", help="Show the garden.")
     )
-    registry.add_channel("gate", open_door)
+    registry.add_channel("gate", print)
     registry.add_after_turn("visits", note_visit)
     registry.add_service("guard", guard)
     registry.add_periodic(sweep, every=timedelta(hours=1), name="sweep")

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 
 from clew.api.auth import AuthMiddleware
-from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.builtin_operations import build_operations
 from clew.api.chat_completions import ChatCompletionsEndpoint
 from clew.api.conversations import ConversationEndpoints
 from clew.api.cors import cors_middleware
@@ -50,7 +50,7 @@ def create_app(
     engine: Engine,
     settings: Settings,
     *,
-    operations: Operations = BUILTIN_OPERATIONS,
+    operations: Operations | None = None,
     commands: CommandRegistry = BUILTIN_REGISTRY,
     leaving: ShutdownSignals | None = None,
     pace: ApiTimeouts = DEFAULT_TIMEOUTS,
@@ -67,7 +67,7 @@ def create_app(
     context = RpcContext(
         engine=engine,
         settings=settings,
-        operations=operations,
+        operations=operations or build_operations(engine.features),
         commands=commands,
         may_configure=settings.api.token is not None,
     )

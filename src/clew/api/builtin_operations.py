@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
 
 from clew.api import schemas
 from clew.api.operations import HttpBinding, Operation, OperationRegistry
 from clew.api.rpc import conversations, settings, turns
+from clew.errors import SettingsError
+from clew.plugin.declarations import OperationSource
 from clew.wire import methods
 from clew.wire.params import Params
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clew.api.operations import AnyOperation
+    from clew.api.operations import AnyOperation, Operations
+    from clew.plugin.registry import Features
     from clew.wire.methods import RpcMethod
 
 P = TypeVar("P", bound=Params)
@@ -127,6 +130,24 @@ _SETTINGS = (
 def create_registry() -> OperationRegistry:
     """Return a registry with the built-in operations, to which others can be added."""
     return OperationRegistry((*_CONVERSATIONS, *_TURNS, *_SETTINGS))
+
+
+def build_operations(features: Features) -> Operations:
+    """
+    Return the operations of Clew and its features.
+
+    :raises SettingsError: if one cannot be made, or its name is taken
+    """
+    registry = create_registry()
+    for declared in features.get(OperationSource):
+        try:
+            registry.add(cast("AnyOperation", declared.value.make()))
+        except Exception as error:
+            raise SettingsError(
+                f"the operation {declared.value.name!r} of the feature {declared.owner!r} cannot "
+                f"be used: {error}"
+            ) from error
+    return registry.build()
 
 
 #: What a server without features offers.

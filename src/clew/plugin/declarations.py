@@ -107,6 +107,15 @@ class ChannelKind:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class OperationSource:
+    """Where an operation of HTTP and JSON-RPC comes from."""
+
+    name: str
+    #: Returns a ``clew.api.operations.Operation``; called when a server starts.
+    make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class HookCallback:
     """The callback of one hook."""
 

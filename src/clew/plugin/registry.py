@@ -24,6 +24,7 @@ from clew.plugin.declarations import (
     HookCallback,
     Instructions,
     Metric,
+    OperationSource,
     PeriodicWork,
     Service,
     ServicePlace,
@@ -302,6 +303,15 @@ class Registry:
     ) -> None:
         """Declare work for each answered turn, in the process that answered it."""
         self._add("work after turns", name, AfterTurn(name=name, run=run))
+
+    def add_operation(self, name: str, make: Callable[[], object]) -> None:
+        """
+        Declare an operation of HTTP and JSON-RPC.
+
+        ``make`` returns a ``clew.api.operations.Operation`` of this name; it is called, and
+        may import, when a server starts.
+        """
+        self._add("operation", name, OperationSource(name=name, make=make))
 
     def add_doctor_check(
         self, name: str, run: Callable[[], Awaitable[Iterable[DoctorFinding]]]

@@ -120,7 +120,7 @@ class TuiBackend:
     def _load_engine(self) -> None:
         # Half a second of imports, while the screen is visible.
         with fast_import():
-            from clew.api.builtin_operations import BUILTIN_OPERATIONS  # noqa: PLC0415
+            from clew.api.builtin_operations import build_operations  # noqa: PLC0415
             from clew.api.rpc.context import RpcContext  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
@@ -134,7 +134,7 @@ class TuiBackend:
         )
         self._portal = portal
         self._rpc_server = RpcContext(
-            operations=BUILTIN_OPERATIONS,
+            operations=build_operations(product.engine.features),
             engine=product.engine,
             settings=self._settings,
             commands=product.commands,
