@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Rounds of the event loop: more than a call takes.
 ROUNDS = 40
+#: Rounds after which a call that has not arrived never will.
+_MAX_ROUNDS = 1_000_000
 
 
 async def _cancel_everywhere(call: Call, arrived: Callable[[], int]) -> None:
@@ -25,7 +27,9 @@ async def _cancel_everywhere(call: Call, arrived: Callable[[], int]) -> None:
             count = arrived()
             task = asyncio.ensure_future(call())
             # Every round counts: the moment in which a connection is lost is one of them.
-            while from_arrival and arrived() == count and not task.done():  # noqa: ASYNC110
+            for _ in range(_MAX_ROUNDS if from_arrival else 0):
+                if arrived() != count or task.done():
+                    break
                 await asyncio.sleep(0)
             for _ in range(rounds):
                 await asyncio.sleep(0)

@@ -87,7 +87,7 @@ SCREENS = {
     "lineage": ("f3", "Sessions of this conversation"),
     "summary": ("f4", "would become a summary"),
     "models": ("f5", "Model of this conversation"),
-    "queue": ("f6", "waits"),
+    "queue": ("f6", "waiting"),
     "keys": ("f1", "Enter"),
 }
 

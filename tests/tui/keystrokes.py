@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -48,6 +48,8 @@ _CODES: Final = ("\x1b[13;1u", "\x1b[31m", "\x1b[0m", "\r\n", "\n", "\t", "\x1b[
 #: Letters that answer a question.
 _ANSWERS: Final = "yna"
 _MOVES: Final = frozenset({"up", "down", "home", "end", "pageup", "pagedown", "tab"})
+#: Presses of a key that has to open a screen.
+_TRIES: Final = 24
 #: Bursts between two moments at which everything is compared.
 _BURSTS: Final = 25
 
@@ -275,11 +277,15 @@ class Player:
         """Answer one call on purpose."""
         session = self._session
         asked = session.app.controller.view.approvals[0]
-        while not isinstance(session.app.screen, ApprovalScreen):
+        for _ in range(_TRIES):
             # A screen that a key of before has opened goes first.
             await self._until(self._is_first_screen, "the first screen")
+            # A screen that closes swallows the key: press it again.
             session.press("f7")
-            await self._until(lambda: len(session.app.screen_stack) > 1, "the question")
+            with suppress(AssertionError):
+                await wait_until(lambda: len(session.app.screen_stack) > 1, seconds=5)
+            if isinstance(session.app.screen, ApprovalScreen):
+                break
         await self._taken()
         await session.see("Allow this tool call?")
         letter = self._chance.choice("yn")
