@@ -20,17 +20,24 @@ ROUNDS = 40
 _MAX_ROUNDS = 1_000_000
 
 
+async def _run_until_arrived(
+    task: asyncio.Future[object], arrived: Callable[[], int], count: int
+) -> None:
+    # Every round counts: the moment in which a connection is lost is one of them.
+    for _ in range(_MAX_ROUNDS):
+        if arrived() != count or task.done():
+            return
+        await asyncio.sleep(0)
+
+
 async def _cancel_everywhere(call: Call, arrived: Callable[[], int]) -> None:
     """Cancel calls after each number of rounds from their beginning, and from their arrival."""
     for rounds in range(ROUNDS):
         for from_arrival in (False, True):
             count = arrived()
             task = asyncio.ensure_future(call())
-            # Every round counts: the moment in which a connection is lost is one of them.
-            for _ in range(_MAX_ROUNDS if from_arrival else 0):
-                if arrived() != count or task.done():
-                    break
-                await asyncio.sleep(0)
+            if from_arrival:
+                await _run_until_arrived(task, arrived, count)
             for _ in range(rounds):
                 await asyncio.sleep(0)
             task.cancel()
