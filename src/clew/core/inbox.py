@@ -101,7 +101,7 @@ class InboxItem:
 
     @property
     def is_internal(self) -> bool:
-        """Whether Clew queued it by itself: people have not asked for it, and do not see it."""
+        """Return whether Clew queued it by itself: people did not ask for it and do not see it."""
         is_end = self.kind is InboxKind.COMMAND and self.text == END_COMMAND
         return is_end or self.kind is InboxKind.EXPIRY
 

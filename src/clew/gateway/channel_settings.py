@@ -27,7 +27,7 @@ OPTIONS_ATTRIBUTE: Final = "OPTIONS"
 
 @dataclass(frozen=True, slots=True)
 class ChannelSource:
-    """Where the factory of a kind of channel comes from."""
+    """The source of the factory of a kind of channel."""
 
     load: Callable[[], object]
 

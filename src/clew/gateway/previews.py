@@ -19,7 +19,7 @@ _MAX_ROUTES = 1024
 
 
 class PreviewTarget(enum.Enum):
-    """Where a preview can be shown."""
+    """The place in which a preview can be shown."""
 
     NEW_MESSAGE = "new"  #: in a message still to be sent
     EXISTING_MESSAGE = "there"  #: in a message already sent

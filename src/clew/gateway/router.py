@@ -62,7 +62,7 @@ INTERRUPTED_NOTICE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelPolicy:
-    """How a channel treats incoming messages."""
+    """The rules by which a channel treats incoming messages."""
 
     access_policy: AccessPolicy
     double_text: DoubleText

@@ -1,4 +1,4 @@
-"""What the code of a feature is given when it runs."""
+"""The context that the code of a feature is given when it runs."""
 
 from __future__ import annotations
 

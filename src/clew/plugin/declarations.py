@@ -1,4 +1,4 @@
-"""What a feature may declare: plain records, made into parts of the program by its fronts."""
+"""Declarations of a feature: plain records, made into parts of the program by its fronts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ChannelKind:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperationSource:
-    """Where an operation of HTTP and JSON-RPC comes from."""
+    """The source of an operation of HTTP and JSON-RPC."""
 
     name: str
     #: Returns a ``clew.api.operations.Operation``; called when a server starts.

@@ -45,7 +45,7 @@ class FeatureMigration:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeatureSchema:
-    """What a feature keeps in the store."""
+    """The tables and migrations that a feature keeps in the store."""
 
     feature: str
     #: A package with ``NNNN_name[.sqlite|.postgres].sql`` files, or statements by such names.

@@ -35,7 +35,7 @@ class TextCost:
 
 
 class TextMeasure(Protocol):
-    """How a platform measures text: each cost is at least that of the written form."""
+    """A platform's measure of text: each cost is at least that of the written form."""
 
     def run_cost(self, run: TextRun, frame: BlockFrame | None) -> TextCost: ...
 

@@ -22,7 +22,7 @@ _NETWORK = re.compile(
 
 
 class Locality(enum.Enum):
-    """How far a file system can be trusted with locks and shared memory."""
+    """The trust in a file system's locks and shared memory."""
 
     LOCAL = "local"  #: WAL works
     UNKNOWN = "unknown"  #: shared by a hypervisor or a program: a store runs without WAL
