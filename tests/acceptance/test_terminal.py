@@ -55,6 +55,8 @@ def test_ctrl_z_stops_it_and_its_conversation_goes_on_afterwards(clew: Clew) -> 
         terminal.stopped()
         os.kill(terminal.pid, signal.SIGCONT)
         terminal.see("\x1b[?1049h")
+        # Drawn once the terminal is raw again: before, Enter would arrive as a newline.
+        terminal.see("? keys")
         terminal.type("fore and after\r")
         terminal.see("You said: before and after")
         terminal.type("\x04")
