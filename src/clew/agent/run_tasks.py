@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.capabilities import AbstractCapability
 
+from clew.background import cancel_and_wait
+
 if TYPE_CHECKING:
     from pydantic_ai import RunContext
     from pydantic_ai.capabilities.abstract import WrapModelRequestHandler, WrapRunHandler
@@ -56,8 +58,4 @@ class RunTaskTracker(AbstractCapability[Any]):
     async def cancel_remaining(self) -> None:
         """Cancel the remaining tasks of the run and wait until they have ended."""
         self._is_closed = True
-        left = self._tasks - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        if left:
-            await asyncio.wait(left)
+        await cancel_and_wait(*(self._tasks - {asyncio.current_task()}))

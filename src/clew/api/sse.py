@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from starlette.responses import Response
 
+from clew.background import cancel_and_wait
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
     from types import TracebackType
@@ -69,9 +71,7 @@ class InterruptibleReader(Generic[T]):
         tasks = [
             task for task in (self._disconnected, self._stopped, self._next) if task is not None
         ]
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await cancel_and_wait(*tasks)
         await self._events.aclose()
 
     async def next_event(self, patience: float | None = None) -> T | Interruption:

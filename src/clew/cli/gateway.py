@@ -13,7 +13,7 @@ import gc
 import os
 import signal
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -26,6 +26,7 @@ from clew.api.server import serve_app
 from clew.api.shutdown import ShutdownSignals
 from clew.api.sockets import base_url, bind_sockets, close_sockets
 from clew.api.startup_app import StartupApp
+from clew.background import cancel_and_wait, run_in_background
 from clew.cli.common import fast_import
 from clew.cli.logs import logs_to_stderr
 from clew.cli.model_check import check_models_usable
@@ -39,7 +40,7 @@ from clew.store.sqlite import detect_filesystem
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from starlette.applications import Starlette
@@ -119,7 +120,7 @@ async def _serve_gateway(settings: Settings) -> None:
         models, token = offered_models(settings.model.name), settings.api.token
         app = StartupApp(models=models, token=token, leaving=leaving)
         serving = serve_app(app, sockets, leaving=leaving, on_ready=_print_ready)
-        server = await stack.enter_async_context(_run_in_background(serving))
+        server = await stack.enter_async_context(run_in_background(serving, name="server"))
         parts = await asyncio.to_thread(_import_parts)
         product = await stack.enter_async_context(
             parts.open_product(settings, role="serve", store=store)
@@ -130,7 +131,7 @@ async def _serve_gateway(settings: Settings) -> None:
             parts.gateway(product.engine, settings, commands=product.commands)
         )
         # Closed before the engine: waiting clients learn that the answer will be stored.
-        stack.push_async_callback(_cancel_and_wait, server)
+        stack.push_async_callback(cancel_and_wait, server)
         app.set_app(
             parts.create_app(
                 product.engine, settings, commands=product.commands, leaving=leaving, name=name
@@ -141,23 +142,6 @@ async def _serve_gateway(settings: Settings) -> None:
 
 def _print_ready(url: str) -> None:
     print(f"ready {url}", flush=True)
-
-
-@asynccontextmanager
-async def _run_in_background(
-    work: Coroutine[None, None, None],
-) -> AsyncGenerator[asyncio.Task[None]]:
-    """Run the server beside the block, and cancel it when the block ends."""
-    task = asyncio.create_task(work, name="server")
-    try:
-        yield task
-    finally:
-        await _cancel_and_wait(task)
-
-
-async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

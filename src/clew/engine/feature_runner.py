@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from clew.background import cancel_and_wait
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import StoreError
 from clew.plugin.declarations import PeriodicWork, Service
@@ -67,10 +68,7 @@ class FeatureRunner:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await cancel_and_wait(*self._tasks)
 
     def _start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         self._tasks.append(asyncio.create_task(self._supervise(name, run), name=f"feature:{name}"))

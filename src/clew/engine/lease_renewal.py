@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.background import run_in_background
 from clew.errors import LeaseExpired, LeaseLost, StoreError
 from clew.store.transactions import leases
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine
+    from collections.abc import AsyncGenerator
 
     from clew.core.lease import Lease
     from clew.store.contract import Store
@@ -40,7 +41,7 @@ async def keep_lease(store: Store, lease: Lease, *, duration: timedelta) -> Asyn
     deadline = asyncio.timeout(useful)
     keeping = _LeaseRenewer(store, lease, duration, deadline, useful)
     try:
-        async with deadline, _run_in_background(keeping.renew_periodically()):
+        async with deadline, run_in_background(keeping.renew_periodically(), name="lease"):
             yield
     except TimeoutError:
         if not deadline.expired():
@@ -48,16 +49,6 @@ async def keep_lease(store: Store, lease: Lease, *, duration: timedelta) -> Asyn
         log.warning("lease_lost", conversation=lease.conversation_id, fence=lease.fence)
         kind = LeaseExpired if keeping.is_store_away else LeaseLost
         raise kind(lease.conversation_id, owner=lease.owner, fence=lease.fence) from None
-
-
-@asynccontextmanager
-async def _run_in_background(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    task = asyncio.create_task(work, name="lease")
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 class _LeaseRenewer:

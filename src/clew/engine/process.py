@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from clew.agent.session_environ import expose_session_environ
+from clew.background import cancel_and_wait
 from clew.core.ids import ConversationId
 from clew.engine.conversation_workers import ConversationWorkers
 from clew.engine.event_bus import STORE_CHANGED
@@ -92,9 +93,7 @@ class EngineProcess:
             await self._workers.drain()
             await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)
             self._services.hooks.plugins.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.wait(self._tasks)
+            await cancel_and_wait(*self._tasks)
             with suppress(StoreError):
                 await self._store.write(owners.mark_owner_ended, self.id)
 

@@ -11,6 +11,7 @@ import structlog
 
 from clew.agent import turn_context
 from clew.agent.loop import AwaitingApproval, FinalAnswer, RepeatedCalls, StepLimitReached
+from clew.background import cancel_and_wait
 from clew.core.events import TurnStarted
 from clew.core.expiry_notice import read_notice
 from clew.core.turn import MAX_RESUMES, StopRequest
@@ -148,11 +149,10 @@ class TurnRunner:
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                await _cancel_and_wait(work)
+                await cancel_and_wait(work)
                 return watch.result()
         finally:
-            await _cancel_and_wait(watch)
-            await _cancel_and_wait(work)
+            await cancel_and_wait(watch, work)
         work.result()
         return None
 
@@ -209,12 +209,3 @@ class TurnRunner:
             case RepeatedCalls(tools=tools, times=times):
                 text = f"it called {tools} {times} times in a row, with the same result each time"
                 await self._finisher.finish_failed(text, "repeated_calls")
-
-
-async def _cancel_and_wait(task: asyncio.Task[None] | asyncio.Task[StopRequest]) -> None:
-    """Cancel a task, wait until it has ended, and retrieve its outcome."""
-    if not task.done():
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.exception()

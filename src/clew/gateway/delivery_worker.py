@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
+from clew.background import cancel_and_wait
 from clew.backoff import add_jitter
 from clew.core.channel_events import load_message
 from clew.core.delivery import DeliveryKind, DeliveryState
@@ -363,10 +364,7 @@ class DeliveryWorker:
         self._draining = True
         if tasks := self._active_tasks():
             await asyncio.wait(tasks, timeout=seconds)
-        for task in (tasks := list(self._tasks)):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancel_and_wait(*self._tasks)
 
     async def _run_lane(self, route: Route, lane: _ChatLane) -> None:
         pause = 0.0

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from clew.background import cancel_and_wait
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
@@ -35,10 +37,7 @@ class DetachedCalls:
 
     async def cancel_all(self) -> None:
         """Cancel the calls that still run: their client is being closed."""
-        for task in (tasks := list(self._tasks)):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancel_and_wait(*self._tasks)
 
 
 async def _run_bounded(call: Coroutine[Any, Any, T]) -> T:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.background import cancel_and_wait
 from clew.core.channel_events import DM, OutboundMessage
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
@@ -75,10 +76,7 @@ class PreviewStreamer:
 
     async def close(self) -> None:
         """Cancel all tasks and wait for them."""
-        for task in (tasks := list(self._tasks)):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancel_and_wait(*self._tasks)
 
     async def _show_route(self, route: Route) -> None:
         waiting = self._waiting[route.key]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.background import cancel_and_wait
 from clew.commands.runner import CommandRunner, is_command
 from clew.core.access import AccessDecision, AccessPolicy, AccessRefused, is_operator
 from clew.core.channel_events import (
@@ -111,10 +112,7 @@ class Router:
         """Let commands and downloads finish for ``seconds``, then cancel them."""
         if tasks := list(self._tasks):
             await asyncio.wait(tasks, timeout=seconds)
-        for task in (tasks := list(self._tasks)):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancel_and_wait(*self._tasks)
 
     async def accept_batch(self, events: Sequence[ChannelEvent]) -> None:
         """Store a batch of events; on return all of them may be acknowledged."""

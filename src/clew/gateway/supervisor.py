@@ -7,10 +7,11 @@ import random
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from clew.background import cancel_and_wait
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.access import ChannelAccount
 from clew.core.health import ChannelHealth, ChannelState, DeliveryLimits
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from clew.gateway.timer import Timer
 
 log = structlog.get_logger(__name__)
-T = TypeVar("T")
 
 #: Seconds between two attempts to connect: doubled up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
@@ -339,11 +339,11 @@ async def _next_batch_or_stop(
             {batch, stopping}, timeout=SILENCE_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
         )
     except asyncio.CancelledError:
-        await _cancel_and_wait(batch)
+        await cancel_and_wait(batch, grace=_CANCEL_GRACE)
         raise
     if batch in done:
         return batch.result()
-    await _cancel_and_wait(batch)
+    await cancel_and_wait(batch, grace=_CANCEL_GRACE)
     if stopping in done:
         return None
     raise _ConnectionSilent(f"the platform was silent for {SILENCE_TIMEOUT:g} s")
@@ -358,16 +358,6 @@ async def _next_batch(events: AsyncIterator[Sequence[ChannelEvent]]) -> Sequence
         return await anext(events)
     except StopAsyncIteration:
         raise ChannelError("the channel ended") from None
-
-
-async def _cancel_and_wait(task: asyncio.Future[T]) -> None:
-    """Cancel a task and wait for its end, up to a limit: some tasks cannot be cancelled."""
-    task.cancel()
-    await asyncio.wait({task}, timeout=_CANCEL_GRACE)
-    if not task.done():
-        log.warning("task_left_behind", task=str(task))
-    elif not task.cancelled():
-        task.exception()
 
 
 @asynccontextmanager
@@ -388,10 +378,10 @@ async def _await_within_limit(work: Coroutine[object, object, object], otherwise
     try:
         done, _ = await asyncio.wait({task}, timeout=CONNECT_TIMEOUT)
     except asyncio.CancelledError:
-        await _cancel_and_wait(task)
+        await cancel_and_wait(task, grace=_CANCEL_GRACE)
         raise
     if not done:
-        await _cancel_and_wait(task)
+        await cancel_and_wait(task, grace=_CANCEL_GRACE)
         raise NotSent(otherwise)
     task.result()
 

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from clew.background import cancel_and_wait
 from clew.core.attachments import MAX_FILE_BYTES
 from clew.tui.client import Resumed, RpcClient
 from clew.tui.outbox import Outbox
@@ -122,11 +123,8 @@ class ConversationController:
             self._ended.set()
 
     async def _shut_down(self) -> None:
-        tasks = {task for task in (self._following, self._refreshing) if task is not None}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        tasks = (self._following, self._refreshing)
+        await cancel_and_wait(*(task for task in tasks if task is not None))
         await self._client.close_conversations(seconds=_CLOSE_TIMEOUT)
 
     async def _open_initial(self) -> None:
