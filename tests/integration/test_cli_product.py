@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import httpx2
 import pytest
 import structlog
@@ -167,6 +168,19 @@ def test_ctrl_c_stops_an_answer(
     with pressed_when(lambda: bool(provider.requests)):
         assert clew("chat", "hello", **model(provider)) == 130
     assert "stopped" in capsys.readouterr().err
+
+
+def test_a_search_rebuilds_a_damaged_index_where_only_commands_open_the_store(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert clew("chat", "hello green world") == 0
+    # As an upgrade leaves it that changes how messages are split into words.
+    with apsw.Connection(str(tmp_path / "clew.db")) as database:
+        database.execute("UPDATE search_state SET is_broken = 1")
+    capsys.readouterr()
+    assert clew("sessions", "search", "green") == 0
+    assert "hello green world" in capsys.readouterr().out
+    assert clew("fsck") == 0
 
 
 def test_sessions_are_listed_shown_found_named_begun_and_deleted(

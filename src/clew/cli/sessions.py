@@ -20,6 +20,7 @@ from clew.cli.common import (
     print_json,
 )
 from clew.cli.output import get_outputs, to_single_line
+from clew.cli.progress import StatusLine
 from clew.cli.record_printer import (
     RecordPrinter,
     conversation_json,
@@ -34,7 +35,7 @@ from clew.cli.session_import import import_sessions
 from clew.cli.session_replay import replay
 from clew.cli.session_verify import verify
 from clew.core.ids import ConversationId
-from clew.errors import NotFound, UsageError
+from clew.errors import NotFound, SearchNotReady, UsageError
 from clew.wire import serializers
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from clew.core.entry import Entry
     from clew.engine.queries import ConversationQueries, ConversationView
-    from clew.store.search import SearchHit
+    from clew.store.search import SearchHit, SearchPage
     from clew.store.transactions.undelete import DeletedConversation
 
 
@@ -170,7 +171,7 @@ def search(
     """Find messages with all words of QUERY, newest first; quotes keep words side by side."""
 
     async def print_hits(records: ConversationQueries) -> None:
-        found = await records.search_messages(_join_query(query), cursor=cursor, limit=limit)
+        found = await _search_messages(records, _join_query(query), cursor=cursor, limit=limit)
         if as_json:
             print_json(
                 serializers.serialize_page([_hit_json(hit) for hit in found.items], found.next)
@@ -185,6 +186,20 @@ def search(
         reader.print_cursor(found.next)
 
     _run_job(program, print_hits)
+
+
+async def _search_messages(
+    records: ConversationQueries, query: str, *, cursor: str | None, limit: int
+) -> SearchPage:
+    try:
+        return await records.search_messages(query, cursor=cursor, limit=limit)
+    except SearchNotReady:
+        # Where only commands open the store, no other process would ever update the index.
+        progress = StatusLine(get_outputs()[1])
+        progress.show_activity("updating the search index")
+        await records.update_search_index()
+        progress.clear_line()
+        return await records.search_messages(query, cursor=cursor, limit=limit)
 
 
 def _join_query(words: Sequence[str]) -> str:

@@ -184,6 +184,10 @@ class ConversationQueries:
             self._store, query, viewer=viewer, cursor=cursor, limit=limit
         )
 
+    async def update_search_index(self) -> None:
+        """Index the messages that are not indexed yet; rebuild a damaged index."""
+        await maintenance.update_index(self._store)
+
     async def rename_conversation(
         self,
         conversation: ConversationId,
