@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.core.ids import ConversationId
-from clew.core.route import local_route
+from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, Scope
 from clew.errors import ConstraintViolated, LeaseLost, NotFound
 from clew.store.transactions import conversations, deletion, entries, undelete
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 C1 = ConversationId("cnv_1")
 GRACE = timedelta(minutes=10)
-MINUTES = 60 * 1000
+MINUTES = 60 * 1000  # in milliseconds
 
 
 def deleted(desk: Desk, *, title: str | None = "Crete") -> None:
@@ -89,6 +89,22 @@ def test_after_its_time_it_is_removed_and_does_not_come_back(desk: Desk) -> None
 def _remove_all(desk: Desk) -> None:
     while desk.do(deletion.delete_slice, C1):
         pass
+
+
+def test_a_notice_that_no_channel_delivers_holds_a_deleted_conversation_back_for_a_week(
+    desk: Desk,
+) -> None:
+    chat = Route(platform="telegram", account="gone", kind="dm", chat="7")
+    desk.do(acting.accept, message("inb_1"), target=chat)
+    desk.do(deletion.mark_deleted, C1, notice="deleted")
+    week = deletion.NOTICE_DAYS * 24 * 60 * MINUTES
+    desk.world.now += week - 1
+    _remove_all(desk)
+    assert desk.do(deletion.list_pending_deletions) == [C1]
+    desk.world.now += 1
+    _remove_all(desk)
+    assert desk.do(deletion.list_pending_deletions) == []
+    assert desk.do(invariants.check) == []
 
 
 def test_one_that_was_brought_back_meanwhile_is_not_removed(desk: Desk) -> None:

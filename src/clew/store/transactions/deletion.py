@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _DAY_MS = 24 * 3600 * 1000
 #: Fewer than other rows, because removing an entry from the search index is costly.
 _ENTRIES_PER_SLICE = 25
+#: Days to deliver the notice about a deletion: its channel may be gone for good.
+NOTICE_DAYS = 7
 
 # In deletion order: referencing rows go before the rows they reference.
 _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
@@ -33,7 +35,7 @@ _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
         WHERE d.conversation_id = $1 AND d.state IN ('delivered', 'failed') LIMIT $2
     )
     """,
-    # The notice about the deletion stays until it is delivered.
+    # The notice about the deletion stays until it is delivered, or too old.
     """
     DELETE FROM delivery
     WHERE n IN (
@@ -224,10 +226,24 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
         )
     return (
         delete_feature_rows(t, conversation, rows)
+        or _expire_notices(t, conversation)
         or any(t.execute(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
         or _delete_entries(t, conversation, min(rows, _ENTRIES_PER_SLICE))
         or any(t.execute(sql, conversation, rows) for sql in _AFTER_ENTRIES)
     )
+
+
+def _expire_notices(t: Tx, conversation: ConversationId) -> bool:
+    changed = t.execute(
+        """
+        UPDATE delivery SET state = 'failed', error = 'not delivered in time', updated_at = $2
+        WHERE conversation_id = $1 AND state NOT IN ('delivered', 'failed') AND created_at <= $3
+        """,
+        conversation,
+        t.now,
+        t.now - NOTICE_DAYS * _DAY_MS,
+    )
+    return changed > 0
 
 
 def _delete_entries(t: Tx, conversation: ConversationId, most: int) -> bool:
