@@ -23,6 +23,9 @@ DELETED_NOTICE: Final = (
 RESTORED_NOTICE: Final = (
     "The conversation that was deleted here is back: your next message goes on with it."
 )
+IMPORTED_NOTICE: Final = (
+    "An imported conversation continues here. Send /new to start another one instead."
+)
 NOT_ALLOWED_NOTICE: Final = "Only whoever asked for it, or an operator, may answer that."
 
 _BUTTON_REPLIES: Final = {

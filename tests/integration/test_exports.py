@@ -11,7 +11,7 @@ import pytest
 
 from clew.core.export_format.verify import verify_export
 from clew.core.ids import ConversationId, IdGenerator
-from clew.core.route import local_route
+from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnOutcome
 from clew.engine import imports as importing
@@ -19,6 +19,7 @@ from clew.engine.exports import ConversationExporter
 from clew.engine.imports import ConversationImporter, ImportOutcome, ImportResult
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, hook_marks, leases
+from clew.wording import IMPORTED_NOTICE
 from tests import postgres
 from tests.contract import invariants
 from tests.exported import said_in, sealed, verified
@@ -326,6 +327,21 @@ async def test_routes_lead_to_what_was_taken_in_only_on_request(both: Both) -> N
         await imports.claim_routes(io.BytesIO(export), outline, taken)
     assert await here.resolve_name(both.name) == name
     assert await here.resolve_name(other) != name
+
+
+async def test_a_chat_learns_once_that_an_imported_conversation_continues_in_it(both: Both) -> None:
+    name = await both.say("a:")
+    chat = Route(platform="telegram", account="bot", kind="dm", chat=both.name)
+    store = both.there.store.inner
+    await store.write(conversations.claim_route, chat.key, name)
+    export, here = await both.export(), both.here.store.inner
+    for _ in range(2):
+        (taken,) = await taken_in(here, export)
+        async with ConversationImporter(here, ids, version="0").register_owner() as imports:
+            (outline,) = verified(export).conversations
+            await imports.claim_routes(io.BytesIO(export), outline, taken)
+    bodies = await here.read(lambda t: t.fetch_column("SELECT body FROM delivery"))
+    assert [IMPORTED_NOTICE in body for body in bodies] == [True]
 
 
 @pytest.mark.parametrize(

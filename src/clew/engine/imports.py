@@ -25,6 +25,7 @@ from clew.core.ids import ConversationId
 from clew.engine.cancellation import shield_until_done
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
 from clew.store.transactions import imports, owners
+from clew.wording import IMPORTED_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
@@ -183,12 +184,14 @@ class ConversationImporter:
     async def claim_routes(
         self, source: ExportFile, outline: ConversationSummary, taken: ImportResult
     ) -> None:
-        """Point the exported routes that are free here at the imported conversation."""
+        """Point the free routes at the imported conversation, and tell their chats."""
         if taken.outcome in (ImportOutcome.DELETED, ImportOutcome.FAILED):
             return
         _, conversation = next(ExportSection(source, outline).iter_records())
         routes: list[str] = json.loads(conversation["routes"])
-        await self._store.write(imports.claim_routes, ConversationId(taken.local_id), routes)
+        await self._store.write(
+            imports.claim_routes, ConversationId(taken.local_id), routes, notice=IMPORTED_NOTICE
+        )
 
     async def import_tombstones(self, tombstones: Sequence[Record]) -> int:
         """Import the deletions of conversations that are not here; return how many were new."""

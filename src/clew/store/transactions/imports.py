@@ -17,6 +17,7 @@ from clew.core.route import Route, RouteKey
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import StoreError, UsageError
 from clew.store.transactions import leases
+from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import (
     claim_route,
     get_conversation,
@@ -445,11 +446,15 @@ def _import_tombstone(t: Tx, record: Record) -> int:
     )
 
 
-def claim_routes(t: Tx, conversation: ConversationId, routes: Sequence[str]) -> int:
-    """Point unclaimed routes at a conversation, and return their count."""
-    return sum(
-        claim_route(t, RouteKey(route), conversation) for route in routes if _is_route_key(route)
-    )
+def claim_routes(t: Tx, conversation: ConversationId, routes: Sequence[str], *, notice: str) -> int:
+    """Point unclaimed routes at a conversation, notify their chats and return their count."""
+    claimed = [
+        RouteKey(route)
+        for route in routes
+        if _is_route_key(route) and claim_route(t, RouteKey(route), conversation)
+    ]
+    notify_chats(t, conversation, claimed, notice, event=f"{conversation} imported")
+    return len(claimed)
 
 
 def _is_route_key(route: str) -> bool:
