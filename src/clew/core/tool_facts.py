@@ -1,0 +1,52 @@
+"""Facts about one tool call, from which it is decided whether the call may run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathFact:
+    """Path that a call reads or writes."""
+
+    #: Absolute, with symbolic links resolved.
+    path: str
+    #: Whether it lies in the workspace.
+    inside: bool
+    writes: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolFacts:
+    """
+    Facts about one call, made from its arguments before it runs.
+
+    A tool that declares facts but cannot make them (it raises, takes too long, or returns
+    ``None``) is always asked about.
+    """
+
+    paths: tuple[PathFact, ...] = ()
+    #: Hosts that the call contacts, as ``example.org``.
+    hosts: tuple[str, ...] = ()
+    #: Shell command that the call runs.
+    command: str | None = None
+    #: Level of the sandbox that it runs in; ``None``: in none.
+    sandbox: str | None = None
+    #: The code that it runs can reach the network.
+    network: bool = False
+    #: Bytes that it writes or sends.
+    size: int | None = None
+    #: Cost in millionths of a dollar.
+    cost_micros: int | None = None
+    #: It can carry data to somebody outside: a message, a POST, a shell with the network.
+    outward: bool = False
+    #: Its result contains text that strangers may have written.
+    untrusted_result: bool = False
+    #: Shown with the question: the diff of a write.
+    preview: str | None = None
+
+
+#: Makes the facts from the call's arguments; runs inside the turn, without side effects.
+FactsFunction = Callable[[Mapping[str, Any]], ToolFacts | None | Awaitable[ToolFacts | None]]
