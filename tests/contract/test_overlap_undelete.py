@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, LiteralString
+
+import pytest
 
 from clew.core.conversation import Conversation
 from clew.core.ids import ConversationId
-from clew.core.route import local_route
+from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL
-from clew.errors import NotFound
-from clew.store.transactions import conversations, deletion, undelete
+from clew.errors import InvalidTransition, NotFound
+from clew.store.transactions import conversations, deletion, deliveries, undelete
 from tests.contract import acting
-from tests.contract.acting import message, started
+from tests.contract.acting import ME, message, started
+from tests.contract.desk import SimTx
 
 if TYPE_CHECKING:
-    from clew.store.contract import Tx
+    from collections.abc import Callable
+
+    from clew.core.delivery import Delivery
+    from clew.store.contract import Tx, Value
     from tests.contract.acting import Overlap
     from tests.contract.desk import Desk
 
 C1, C2 = ConversationId("cnv_1"), ConversationId("cnv_2")
 OTHER_ROUTE = local_route("other")
+CHAT = Route(platform="telegram", kind="dm", chat="42")
 
 
 def delete(t: Tx) -> bool:
@@ -123,3 +130,61 @@ def test_a_route_is_not_moved_to_what_was_deleted_meanwhile(overlap: Overlap, de
     _, refused = overlap(delete, lambda t: conversations.move_route(t, OTHER_ROUTE.key, C1))
     assert isinstance(refused, NotFound)
     assert desk.do(conversations.resolve_conversation, OTHER_ROUTE.key) == C2
+
+
+def _notice_being_sent(desk: Desk) -> Delivery:
+    """The notice about a deletion, claimed by its channel; nothing of it is sent yet."""
+    desk.world.alive.add(ME)
+    desk.do(acting.accept, message("inb_1"), CHAT)
+    assert desk.do(deletion.mark_deleted, C1, notice="It was deleted.")
+    found = desk.do(deliveries.claim_next_delivery, CHAT.key, owner=ME, claim="op_1")
+    assert found is not None
+    return found
+
+
+class _Interrupted(SimTx):
+    """A transaction during which something else is committed, right before one statement."""
+
+    def __init__(self, real: Tx, desk: Desk, before: str, other: Callable[[], object]) -> None:
+        super().__init__(real, desk.world)
+        self._before, self._other = before, other
+
+    def execute(self, sql: LiteralString, *args: Value) -> int:
+        if self._before in sql:
+            self._other()
+        return super().execute(sql, *args)
+
+
+@pytest.mark.parametrize(
+    "desk", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+def test_a_notice_that_arrives_while_its_conversation_is_removed_breaks_nothing(
+    desk: Desk, rival: Desk
+) -> None:
+    """SQLite has one writer: nothing is committed between two statements of another."""
+    notice = _notice_being_sent(desk).id
+    rival.do(deliveries.store_chunks, notice, ["It was deleted."])
+    rival.do(deliveries.start_chunk, notice, 0, owner=ME)
+
+    def arrive() -> None:
+        rival.do(deliveries.complete_chunk, notice, 0, "9", owner=ME)
+
+    desk.do(
+        lambda t: deletion.delete_slice(_Interrupted(t, desk, "DELETE FROM delivery\n", arrive), C1)
+    )
+    while desk.do(deletion.delete_slice, C1):
+        pass
+    assert {row for rows in desk.snapshot().values() for row in rows if C1 in row} == set(
+        desk.snapshot()["tombstone"]
+    )
+
+
+def test_no_parts_are_stored_of_a_message_that_is_deleted_or_dropped(desk: Desk) -> None:
+    notice = _notice_being_sent(desk).id
+    desk.do(deliveries.drop_delivery, notice, why="unwanted")
+    with pytest.raises(InvalidTransition):
+        desk.do(deliveries.store_chunks, notice, ["It was deleted."])
+    while desk.do(deletion.delete_slice, C1):
+        pass
+    with pytest.raises(NotFound):
+        desk.do(deliveries.store_chunks, notice, ["It was deleted."])

@@ -35,12 +35,15 @@ _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
         WHERE d.conversation_id = $1 AND d.state IN ('delivered', 'failed') LIMIT $2
     )
     """,
-    # The notice about the deletion stays until it is delivered, or too old.
+    # The notice about the deletion stays until it is delivered, or too old. Where it is delivered
+    # between these two statements, its parts go with the next slice, and it after them.
     """
     DELETE FROM delivery
     WHERE n IN (
-        SELECT n FROM delivery
-        WHERE conversation_id = $1 AND state IN ('delivered', 'failed') LIMIT $2
+        SELECT d.n FROM delivery d
+        WHERE d.conversation_id = $1 AND d.state IN ('delivered', 'failed')
+          AND NOT EXISTS (SELECT 1 FROM delivery_chunk k WHERE k.delivery_id = d.id)
+        LIMIT $2
     )
     """,
     """

@@ -266,8 +266,16 @@ def store_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chu
 
     The parts of a delivery that is unknown without an attempt start as unknown: a restored
     backup does not know what was sent after it.
+
+    :raises NotFound: if the delivery was deleted meanwhile
+    :raises InvalidTransition: if it was marked as failed meanwhile
     """
-    row = t.fetch_one("SELECT state, attempts FROM delivery WHERE id = $1", delivery)
+    # Locked, so that a deletion finds either no parts or all of them.
+    row = t.fetch_one("SELECT state, attempts FROM delivery WHERE id = $1 @LOCK", delivery)
+    if row is None:
+        raise NotFound("delivery", delivery)
+    if row[0] == DeliveryState.FAILED.value:
+        raise InvalidTransition("delivery", old=row[0], new=DeliveryState.SENDING.value)
     doubted = row == (DeliveryState.UNKNOWN.value, 0)
     state = DeliveryState.UNKNOWN if doubted else DeliveryState.PENDING
     for position, body in enumerate(bodies):
