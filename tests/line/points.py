@@ -29,6 +29,7 @@ JOBS = frozenset(
         "tool_journal._read_call",
         "journal.record_intent",
         "journal.count_rerun",
+        "journal.resume_suspended",
         "journal.record_result",
         "locks.release_compression_lock",
         "locks.try_acquire_compression_lock",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_ai import Tool
+    from pydantic_ai.capabilities import AbstractCapability
 
     from clew.core.approval import Approval
     from clew.core.entry import Entry
@@ -152,6 +153,7 @@ async def open_world(  # noqa: PLR0913  (each is what some test varies)
     home: Path,
     *,
     tools: Callable[[Tools], list[Tool[Any]]] = Tools.make,
+    capabilities: Sequence[AbstractCapability[Any]] = (),
     clock: ShiftedClock | None = None,
     longest_call: float = 600,
     max_steps: int = 50,
@@ -164,7 +166,8 @@ async def open_world(  # noqa: PLR0913  (each is what some test varies)
     model, made, over = Scripted(points), Tools(points), asyncio.Event()
     compacting = Compacting(points)
     async with kind(await open_store(url, home=home, clock=clock), points) as store:
-        means = _means(home, store, model, tools(made), longest_call, max_steps)
+        agent = Agent(tools=tools(made), retries=3, capabilities=capabilities)
+        means = _means(home, store, model, agent, longest_call, max_steps)
         compactions = _compactions(means, compacting, model)
         means = replace(means, compaction=compactions, turns_at_once=turns_at_once)
         try:
@@ -188,13 +191,12 @@ def _means(
     home: Path,
     store: PointedStore,
     model: Scripted,
-    tools: list[Tool[Any]],
+    agent: Agent,
     longest_call: float,
     max_steps: int,
 ) -> EngineServices:
     flags = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
     settings = load_settings(home=home, flags=flags, environ={})
-    agent = Agent(tools=tools, retries=3)
     return replace(
         runtime.build_services(settings, store),
         loop=AgentLoop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from pydantic_core import to_json
 
 from clew.agent import tool_results
 from clew.agent.limits import limit_toolsets
-from clew.agent.protocols import NeedsApproval, ToolRequest, ToolResult
+from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, ToolResult
 from clew.agent.stored_results import add_result_reader
 from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from pydantic_ai import DeferredToolRequests, RunContext
+    from pydantic_ai.capabilities import WrapToolExecuteHandler
+    from pydantic_ai.messages import ToolCallPart
+    from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
     from clew.agent.protocols import Journal
@@ -35,6 +39,23 @@ log = structlog.get_logger(__name__)
 _EXTERNAL_TOOL_ERROR = (
     "error: not run: this tool is run outside of this program, which hands no calls over"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _CallPath:
+    """Calls that the running code is inside of, from the outside in."""
+
+    #: A tool may start another turn, whose calls are not inside of it.
+    journal: Journal
+    ids: tuple[str, ...]
+
+
+_CALL_PATH: ContextVar[_CallPath | None] = ContextVar("clew_call_path", default=None)
+
+
+def _get_call_path(journal: Journal) -> tuple[str, ...]:
+    path = _CALL_PATH.get()
+    return path.ids if path is not None and path.journal is journal else ()
 
 
 @dataclass
@@ -54,6 +75,27 @@ class JournalCapability(AbstractCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         bounded = add_result_reader(limit_toolsets(toolset, self.toolset_timeout), self.journal)
         return JournaledToolset(bounded, self.journal, self.call_timeout, dict(self.retries))
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Note which call is made inside which; the outermost ends when one inside waits."""
+        outer = _get_call_path(self.journal)
+        token = _CALL_PATH.set(_CallPath(self.journal, (*outer, call.tool_call_id)))
+        try:
+            return await handler(args)
+        except CallSuspended:
+            if outer:
+                raise
+            return tool_results.WAITING_PLACEHOLDER
+        finally:
+            _CALL_PATH.reset(token)
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
@@ -83,13 +125,15 @@ class JournaledToolset(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        assert ctx.tool_call_id is not None
+        call_id = ctx.tool_call_id
+        assert call_id is not None
         request = ToolRequest(
-            call_id=ctx.tool_call_id,
+            call_id=call_id,
             tool=name,
             args=to_json(tool_args, fallback=str).decode(),
             effect=effect_of(tool.tool_def.metadata),
             needs_approval=_needs_approval(tool),
+            enclosing=tuple(one for one in _get_call_path(self.journal) if one != call_id),
         )
 
         async def call_wrapped(args: str, approved: bool) -> object:
@@ -108,7 +152,10 @@ class JournaledToolset(WrapperToolset[Any]):
                 longest=self.call_timeout,
             )
 
-        return tool_results.to_tool_return(await self.journal.execute_call(request, execute_tool))
+        result = await self.journal.execute_call(request, execute_tool)
+        if request.enclosing:
+            return tool_results.to_nested_return(result)
+        return tool_results.to_tool_return(result)
 
 
 async def run_tool(
@@ -118,6 +165,7 @@ async def run_tool(
     Run a tool and return its result, whatever it does: the model receives its error.
 
     :raises NeedsApproval: if the tool asks for approval
+    :raises CallSuspended: if a call inside of it waits for approval
     """
     try:
         return tool_results.encode_result(
@@ -163,7 +211,7 @@ async def _run_with_timeout(call: Coroutine[Any, Any, object], longest: timedelt
 async def _contain_exit(call: Coroutine[Any, Any, object]) -> object:
     try:
         return await call
-    except (Exception, asyncio.CancelledError):
+    except (Exception, asyncio.CancelledError, CallSuspended):
         raise
     except BaseException as error:
         raise RuntimeError(f"it tried to end the program ({type(error).__name__})") from error

@@ -53,6 +53,10 @@ class ToolRequest:
     args: str
     effect: Effect
     needs_approval: bool
+    #: Ids of the calls inside of which it is made, from the outside in.
+    enclosing: tuple[str, ...] = ()
+    #: As the model wrote ``args``, if a plugin has changed them.
+    requested: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +73,14 @@ class ToolResult:
 
 class NeedsApproval(Exception):
     """Call that needs approval; raised by the tool before it had any effect."""
+
+
+class CallSuspended(BaseException):
+    """
+    Signal that a call inside another one waits for approval; it ends the outer call.
+
+    No ``Exception``: the outer tool must not catch it and go on without a result.
+    """
 
 
 class TurnLog(Protocol):
@@ -136,6 +148,8 @@ class Journal(Protocol):
         Return the stored result of a call; otherwise run it and store its result.
 
         Returns ``None`` for a call that waits for approval: then ``is_suspended`` is true.
+
+        :raises CallSuspended: if a call inside another one waits for approval
         """
         ...
 

@@ -164,6 +164,26 @@ def to_tool_return(result: ToolResult | None) -> Any:
     return value if result.status is CallStatus.OK else f"{RESULT_PREFIX[result.status]}{value}"
 
 
+class NestedCallFailed(Exception):
+    """Call inside another one that has no value; the outer tool would take a text for one."""
+
+
+def to_nested_return(result: ToolResult | None) -> Any:
+    """
+    Return the value for the tool that made a call inside its own.
+
+    :raises ModelRetry: if the called tool asked to retry
+    :raises NestedCallFailed: if the call was denied, failed, or has no known outcome
+    """
+    assert result is not None
+    value = _decode_result(result)
+    if result.status is CallStatus.RETRY:
+        raise ModelRetry(value)
+    if result.status is not CallStatus.OK:
+        raise NestedCallFailed(f"{RESULT_PREFIX[result.status]}{value}")
+    return value
+
+
 def _decode_result(result: ToolResult) -> Any:
     if result.format == RETURN_FORMAT:
         return _RETURN_ADAPTER.validate_json(result.result)

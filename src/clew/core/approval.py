@@ -50,6 +50,8 @@ class Approval:
     expires_at: datetime
     answered_by: str | None
     note: str | None
+    #: As the model wrote ``args``, if a plugin has changed them.
+    requested: str | None = None
 
 
 #: Longer arguments cannot be shown, and so not be approved, in a chat.

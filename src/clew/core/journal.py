@@ -55,6 +55,10 @@ class JournaledCall:
     args: str
     effect: Effect
     runs: int
+    #: As the model wrote ``args``, if a plugin has changed them.
+    requested: str | None
+    #: A call inside of it waits for approval: once answered, it runs again from the top.
+    suspended: bool
     #: ``None`` while only the intent is stored.
     status: CallStatus | None
     format: str | None

@@ -49,4 +49,4 @@ class ToolFacts:
 
 
 #: Makes the facts from the call's arguments; runs inside the turn, without side effects.
-FactsFunction = Callable[[Mapping[str, Any]], ToolFacts | None | Awaitable[ToolFacts | None]]
+FactsFunction = Callable[[Mapping[str, Any]], ToolFacts | Awaitable[ToolFacts | None] | None]

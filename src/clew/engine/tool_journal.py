@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages as codec
 from clew.agent import tool_results, turn_context
-from clew.agent.protocols import NeedsApproval, ToolResult
+from clew.agent.protocols import CallSuspended, NeedsApproval, ToolResult
 from clew.agent.tool_results import extract_result_text
 from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
+from clew.engine.nested_calls import NestedCalls, is_same_call
 from clew.engine.store_retry import retry_shielded
 from clew.store.transactions import approvals, attachments, entries, journal
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 APPROVAL_EXPIRES = timedelta(hours=24)
 
 _UNKNOWN_NOTE = "it was begun before a restart; check before you do it again"
+_OTHER_PATH_NOTE = "the script took another path than before; check what was done"
 
 
 class StoreJournal:
@@ -61,6 +63,8 @@ class StoreJournal:
         #: The step of the newest call, and the number of its calls so far.
         self._step, self._call_count = counter.steps, 0
         self._suspended = False
+        #: By the id of the outer call.
+        self._nested: dict[str, NestedCalls] = {}
 
     async def read_result(self, call_id: str) -> str | None:
         return await self._store.read(_read_full_result, self._turn.conversation_id, call_id)
@@ -71,22 +75,43 @@ class StoreJournal:
 
     async def execute_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         with self._permit.lend_while_waiting():
-            return await self._handle_call(request, execute)
+            if not request.enclosing:
+                return await self._handle_call(request, execute)
+            return await self._handle_nested_call(request, execute)
+
+    async def _handle_nested_call(
+        self, request: ToolRequest, execute: ExecuteTool
+    ) -> ToolResult | None:
+        siblings = self._nested.setdefault(request.enclosing[-1], NestedCalls())
+        with siblings.count_running():
+            result = await self._handle_call(request, execute)
+        if result is None:
+            await siblings.suspend()
+        return result
 
     async def _handle_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         key = CallKey(turn_id=self._turn.id, step=self._counter.steps, call_id=request.call_id)
         position = self._next_position(key.step)
         # Only we can write to this journal now: a call that it lacks was not begun.
         known, question = await self._store.read(_read_call, key)
+        before = known or question
+        if request.enclosing and before is not None and not is_same_call(before, request):
+            return tool_results.make_text_result(CallStatus.UNKNOWN, _OTHER_PATH_NOTE)
         if known is not None and (stored := _load_result(known)):
             return stored
+        if known is not None and known.suspended:
+            await self._store.write(journal.resume_suspended, self._lease, key)
+            request = replace(request, args=known.args, requested=known.requested)
+            return await self._run_call(
+                key, position, request, execute, approved=question is not None
+            )
         if question is not None:
             # The call runs with the arguments that the person saw.
-            request = replace(request, args=question.args)
+            request = replace(request, args=question.args, requested=question.requested)
             begun = known is not None
             return await self._run_if_approved(key, position, request, execute, begun=begun)
         if known is not None:
-            request = replace(request, args=known.args)
+            request = replace(request, args=known.args, requested=known.requested)
             return await self._resume_call(key, position, request, execute)
         request, blocked = await self._consult_plugins(key, request)
         if blocked is None and request.needs_approval:
@@ -118,9 +143,10 @@ class StoreJournal:
         )
         if verdict.block is not None:
             return request, tool_results.make_text_result(CallStatus.DENIED, verdict.block)
-        changed = request.args if verdict.args is None else json.dumps(verdict.args)
-        approve = request.needs_approval or verdict.approve
-        return replace(request, args=changed, needs_approval=approve), None
+        if verdict.args is not None:
+            changed = json.dumps(verdict.args)
+            request = replace(request, args=changed, requested=request.args)
+        return replace(request, needs_approval=request.needs_approval or verdict.approve), None
 
     async def _resume_call(
         self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
@@ -168,6 +194,8 @@ class StoreJournal:
             args=request.args,
             route=self._route,
             expires_in=APPROVAL_EXPIRES,
+            requested=request.requested,
+            enclosing=request.enclosing,
         )
 
     async def _store_intent(self, key: CallKey, position: int, request: ToolRequest) -> None:
@@ -179,6 +207,7 @@ class StoreJournal:
             tool=request.tool,
             args=request.args,
             effect=request.effect,
+            requested=request.requested,
         )
 
     async def _run_call(
@@ -200,6 +229,9 @@ class StoreJournal:
             result = tool_results.make_text_result(
                 CallStatus.ERROR, "it asks for approval, which it was given"
             )
+        if (inner := self._nested.get(key.call_id)) is not None and inner.is_suspended:
+            # The tool has caught the signal: its result was made without that of a call.
+            raise CallSuspended
         settled = await self._record_result(key, request, result, seconds=time.monotonic() - begun)
         self._publish_call(request, settled.status.value)
         return settled

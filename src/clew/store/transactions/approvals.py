@@ -21,6 +21,7 @@ from clew.store.transactions import deliveries, rows
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import timedelta
 
     from clew.core.ids import ApprovalId, ConversationId, TurnId
@@ -40,33 +41,25 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
     args: str,
     route: RouteKey | None,
     expires_in: timedelta,
+    requested: str | None = None,
+    enclosing: Sequence[str] = (),
 ) -> Approval:
     """
     Store the approval request for a tool call that has not started.
 
-    Repeating it for the same call returns the first request.
+    The calls ``enclosing`` it are suspended in the same commit. Repeating it for the same
+    call returns the first request.
 
     :raises LeaseLost: if the lease is not held any more
     """
     verify_lease_for_write(t, lease)
-    # A tool that asks for approval before it has any effect leaves its intent behind.
-    t.execute(
-        """
-        DELETE FROM journal
-        WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL AND NOT EXISTS (
-            SELECT 1 FROM approval WHERE turn_id = $1 AND step = $2 AND call_id = $3
-        )
-        """,
-        key.turn_id,
-        key.step,
-        key.call_id,
-    )
+    _withdraw_intent(t, key)
+    _suspend_calls(t, key, enclosing)
     asked = t.execute(
         """
         INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
-                              state, asked_at,
-                              expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10)
+                              state, asked_at, expires_at, requested)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11)
         ON CONFLICT (turn_id, step, call_id) DO NOTHING
         """,
         approval,
@@ -80,6 +73,7 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
         # Each request of a turn gets a distinct time, because the order defines its number.
         max(t.now, _last_asked_at(t, key.turn_id) + 1),
         t.now + int(expires_in.total_seconds() * 1000),
+        requested,
     )
     t.notify(lease.conversation_id)
     found = find_approval(t, key)
@@ -87,6 +81,35 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
     if asked:
         _deliver_request(t, found)
     return found
+
+
+def _withdraw_intent(t: Tx, key: CallKey) -> None:
+    """Delete the intent of a tool that asks for approval before it has any effect."""
+    t.execute(
+        """
+        DELETE FROM journal
+        WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL AND NOT EXISTS (
+            SELECT 1 FROM approval WHERE turn_id = $1 AND step = $2 AND call_id = $3
+        )
+        """,
+        key.turn_id,
+        key.step,
+        key.call_id,
+    )
+
+
+def _suspend_calls(t: Tx, key: CallKey, enclosing: Sequence[str]) -> None:
+    """Mark the calls around one that waits: once answered, they run again from the top."""
+    for outer in enclosing:
+        t.execute(
+            """
+            UPDATE journal SET suspended = 1
+            WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
+            """,
+            key.turn_id,
+            key.step,
+            outer,
+        )
 
 
 def _last_asked_at(t: Tx, turn: TurnId) -> int:

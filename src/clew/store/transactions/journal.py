@@ -23,7 +23,7 @@ def find_call(t: Tx, key: CallKey) -> JournaledCall | None:
     )
 
 
-def record_intent(
+def record_intent(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     key: CallKey,
@@ -32,6 +32,7 @@ def record_intent(
     tool: str,
     args: str,
     effect: Effect,
+    requested: str | None = None,
 ) -> tuple[JournaledCall, bool]:
     """
     Store that a call is about to run, and return whether this is the first time.
@@ -45,8 +46,9 @@ def record_intent(
     inserted = t.execute(
         """
         INSERT INTO journal (turn_id, step, call_id, conversation_id, position, tool, args, effect,
-                             started_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (turn_id, step, call_id) DO NOTHING
+                             started_at, requested)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        ON CONFLICT (turn_id, step, call_id) DO NOTHING
         """,
         key.turn_id,
         key.step,
@@ -57,6 +59,7 @@ def record_intent(
         args,
         effect.value,
         t.now,
+        requested,
     )
     return _get_call(t, key), bool(inserted)
 
@@ -71,6 +74,25 @@ def count_rerun(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
     t.execute(
         """
         UPDATE journal SET runs = runs + 1
+        WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
+        """,
+        key.turn_id,
+        key.step,
+        key.call_id,
+    )
+    return _get_call(t, key)
+
+
+def resume_suspended(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
+    """
+    Store that a suspended call is about to run again, from the top.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    verify_lease_for_write(t, lease)
+    t.execute(
+        """
+        UPDATE journal SET suspended = 0
         WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
         """,
         key.turn_id,

@@ -121,16 +121,17 @@ INBOX = RecordQuery(
 JOURNAL = RecordQuery(
     _to_journaled_call,
     """
-    SELECT turn_id, step, call_id, position, tool, args, effect, runs, status, format, result
+    SELECT turn_id, step, call_id, position, tool, args, effect, runs, requested, suspended,
+           status, format, result
     FROM journal
     """,
-    {"effect": Effect, "status": CallStatus},
+    {"effect": Effect, "status": CallStatus, "suspended": bool},
 )
 APPROVAL = RecordQuery(
     Approval,
     """
     SELECT id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at,
-           expires_at, answered_by, note
+           expires_at, answered_by, note, requested
     FROM approval
     """,
     {"state": ApprovalState, "asked_at": from_millis, "expires_at": from_millis},
