@@ -1,0 +1,119 @@
+"""
+Opening of files by descriptor, never outside of a folder.
+
+``openat2`` lets the kernel refuse every way out, while it resolves the path: a link that is
+swapped in between cannot win. Elsewhere each component is opened by itself and no link is followed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+#: The same number on every architecture that has the call.
+_SYS_OPENAT2: Final = 437
+_RESOLVE_NO_MAGICLINKS: Final = 0x02
+_RESOLVE_BENEATH: Final = 0x08
+#: The kernel gives up while something else renames folders of the path.
+_ATTEMPTS: Final = 32
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (
+        ("flags", ctypes.c_uint64),
+        ("mode", ctypes.c_uint64),
+        ("resolve", ctypes.c_uint64),
+    )
+
+
+def open_beneath(root: int, path: str, flags: int, mode: int = 0) -> int:
+    """
+    Open a relative path that stays below the folder ``root``; return its descriptor.
+
+    :raises OSError: as ``os.open``; ``EXDEV`` or ``ELOOP`` where it leads out
+    """
+    opener = _find_opener()
+    return opener(root, path, flags | os.O_CLOEXEC, mode)
+
+
+@contextmanager
+def open_folder(root: int, path: str, *, create: bool = False) -> Generator[int]:
+    """Open a folder below ``root``, and close it at the end; ``create`` makes what is missing."""
+    if create:
+        _make_folders(root, path)
+    descriptor = open_beneath(root, path, _DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _make_folders(root: int, path: str) -> None:
+    made = ""
+    for part in path.split("/"):
+        parent, made = made or ".", f"{made}/{part}" if made else part
+        with open_folder(root, parent) as folder:
+            try:
+                os.mkdir(part, 0o755, dir_fd=folder)
+            except FileExistsError:
+                continue
+
+
+@functools.cache
+def _find_opener() -> Callable[[int, str, int, int], int]:
+    """Return the kernel's way, if it has one: old kernels and some containers refuse it."""
+    if sys.platform != "linux":
+        return open_by_component
+    here = os.open(".", _DIRECTORY)
+    try:
+        os.close(open_by_kernel(here, ".", _DIRECTORY))
+    except OSError:
+        return open_by_component
+    else:
+        return open_by_kernel
+    finally:
+        os.close(here)
+
+
+def open_by_kernel(root: int, path: str, flags: int, mode: int = 0) -> int:
+    """Open with ``openat2``: links are followed as long as they stay below ``root``."""
+    how = _OpenHow(flags, mode, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+    name = ctypes.c_char_p(os.fsencode(path))
+    code = 0
+    for _ in range(_ATTEMPTS):
+        found = _syscall()(_SYS_OPENAT2, root, name, ctypes.byref(how), ctypes.sizeof(how))
+        if found >= 0:
+            return found
+        if (code := ctypes.get_errno()) not in (errno.EAGAIN, errno.EINTR):
+            break
+    raise OSError(code, os.strerror(code), path)
+
+
+@functools.cache
+def _syscall() -> Callable[..., int]:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    return call
+
+
+def open_by_component(root: int, path: str, flags: int, mode: int = 0) -> int:
+    """Open one component after the other; a link anywhere is refused."""
+    *folders, last = path.split("/")
+    current = os.dup(root)
+    try:
+        for part in folders:
+            inner = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = inner
+        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=current)
+    finally:
+        os.close(current)

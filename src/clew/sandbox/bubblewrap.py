@@ -1,0 +1,155 @@
+"""
+Bubblewrap: namespaces of their own, and an almost empty root.
+
+A command sees /usr, a few files of /etc that programs need, its workspace and a private /tmp. It
+has no network, no other process is visible, and it has no capability, also as root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from clew.sandbox.errors import SandboxUnavailable
+from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.sandbox.policy import SandboxRequest
+
+_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+#: Programs of distributions that keep them elsewhere.
+_STORES: Final = ("/nix/store", "/gnu/store", "/run/current-system")
+#: Nothing with a secret: not /etc/ssl/private, which root could read.
+_CONFIGURATION: Final = (
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+)
+#: Bytes of a private folder in memory.
+_TEMPORARY_SIZE: Final = 256 * 1024 * 1024
+_FIX: Final = (
+    "install bubblewrap (apt install bubblewrap, dnf install bubblewrap), and allow user "
+    "namespaces (sysctl kernel.unprivileged_userns_clone=1; on Ubuntu an AppArmor profile for "
+    "/usr/bin/bwrap)"
+)
+
+
+class BubblewrapSandbox:
+    """The sandbox of Linux with user namespaces."""
+
+    name = "bubblewrap"
+    ends_with_first = True
+    gaps: Sequence[str] = ()
+
+    def __init__(self, state: Path, *, program: str | None = None) -> None:
+        #: Holds the generated files of /etc.
+        self._etc = state / ".etc"
+        self._program = program or shutil.which("bwrap")
+        #: The help of the program, once it was tried: older versions know fewer options.
+        self._help: str | None = None
+
+    async def probe(self) -> ProbeReport:
+        if self._program is None:
+            return ProbeReport(works=False, detail="bwrap is not installed", fix=_FIX)
+        self._write_etc()
+        _, self._help = await run_program([self._program, "--help"])
+        code, said = await run_program([*self._isolate(), "/bin/true"])
+        if code == 0:
+            return ProbeReport(works=True)
+        detail = f"bwrap does not work here ({said.strip() or f'exit code {code}'})"
+        return ProbeReport(works=False, detail=detail, fix=_FIX)
+
+    def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
+        workspace = str(request.workspace)
+        bind, closed = (
+            ("--bind", ("/",))
+            if request.level == "work"
+            else ("--ro-bind", ("/tmp", "/dev/shm", "/"))
+        )
+        return [
+            *self._isolate(),
+            *(word for path in request.readable for word in ("--ro-bind", str(path), str(path))),
+            *(bind, workspace, workspace),
+            *(word for place in closed for word in ("--remount-ro", place)),
+            *("--chdir", workspace, "--"),
+            *limit_argv(argv, request),
+        ]
+
+    async def prepare(self, request: SandboxRequest) -> None:
+        if self._program is None:
+            raise SandboxUnavailable(f"bwrap is not installed: {_FIX}")
+        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._write_etc()
+
+    async def end_command(self, argv: Sequence[str]) -> None:
+        """Do nothing: the kernel ends all processes of the namespace."""
+
+    def _isolate(self) -> list[str]:
+        size = self._if_known("--size", str(_TEMPORARY_SIZE))
+        return [
+            self._program or "bwrap",
+            # "all" only tries to have its own user namespace, and goes on without.
+            *("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"),
+            *self._if_known("--disable-userns"),
+            *("--cap-drop", "ALL", "--hostname", "sandbox"),
+            *self._system_mounts,
+            # Root of the machine is the owner of /proc/sys, and needs no capability to write there.
+            *("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"),
+            *(*size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
+            *(*size, "--tmpfs", "/tmp"),
+        ]
+
+    def _if_known(self, option: str, *values: str) -> Sequence[str]:
+        return (option, *values) if self._help is None or option in self._help else ()
+
+    @cached_property
+    def _system_mounts(self) -> Sequence[str]:
+        return [word for mount in self._iter_mounts() for word in mount]
+
+    def _iter_mounts(self) -> Iterator[tuple[str, ...]]:
+        for place in (*_SYSTEM, *_STORES):
+            path = Path(place)
+            if path.is_symlink():
+                yield "--symlink", str(path.readlink()), place
+            elif path.exists():
+                yield "--ro-bind", place, place
+        for place in _CONFIGURATION:
+            if Path(place).exists():
+                yield "--ro-bind", place, place
+        for name in _generate_etc():
+            yield "--ro-bind", str(self._etc / name), f"/etc/{name}"
+
+    def _write_etc(self) -> None:
+        self._etc.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, text in _generate_etc().items():
+            path = self._etc / name
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+
+
+def _generate_etc() -> dict[str, str]:
+    """Return the files of /etc that would name the people of this machine."""
+    user, group = os.getuid(), os.getgid()
+    return {
+        "passwd": f"clew:x:{user}:{group}::/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+        "group": f"clew:x:{group}:\nnogroup:x:65534:\n",
+        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    }

@@ -1,0 +1,41 @@
+"""Errors of the sandbox; each text is a sentence for the model and for a person."""
+
+from __future__ import annotations
+
+from clew.errors import ClewError
+
+
+class SandboxError(ClewError):
+    """Command that cannot be started as asked for."""
+
+
+class SandboxUnavailable(SandboxError):
+    """Level that nothing on this machine provides; the text says what to install."""
+
+
+class FileRefused(ClewError):
+    """File of a workspace that cannot be used; nothing was changed."""
+
+
+class OutsideWorkspace(FileRefused):
+    """Path that leads out of the workspace, by name or by a symbolic link."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path!r} is outside of the workspace")
+        self.path = path
+
+
+class FileMissing(FileRefused):
+    """Path at which there is nothing."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no {path!r} in the workspace")
+        self.path = path
+
+
+class FileTooLarge(FileRefused):
+    """File of more bytes than may be read or written at once."""
+
+    def __init__(self, path: str, *, size: int, limit: int) -> None:
+        super().__init__(f"{path!r} has {size:,} bytes; at most {limit:,} can be used at once")
+        self.path, self.size, self.limit = path, size, limit

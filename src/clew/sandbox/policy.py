@@ -1,0 +1,126 @@
+"""The terms of a sandbox: its level, its limits, and one request to run in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+
+from clew.sandbox.workspace import Workspace, name_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Level = Literal["read", "work", "net", "box", "host"]
+LEVELS: Final[tuple[Level, ...]] = ("read", "work", "net", "box", "host")
+#: Levels that the same mechanism provides; the others have one of their own.
+CONFINED_LEVELS: Final[tuple[Level, ...]] = ("read", "work")
+
+_PATH: Final = (
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    *(("/opt/homebrew/bin",) if sys.platform == "darwin" else ()),
+)
+_MEBIBYTE: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandLimits:
+    """The resources that a command and all processes that it starts may use."""
+
+    #: Bytes of memory.
+    memory: int = 1024 * _MEBIBYTE
+    processes: int = 128
+    #: Seconds until it is stopped; also the processor time of each of its processes.
+    seconds: float = 120.0
+    #: Bytes of its output that are kept: the first half and the last.
+    output: int = 60_000
+    #: Bytes on the disk that the whole workspace may take.
+    disk: int = 1024 * _MEBIBYTE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxRequest:
+    """A command's place: its workspace, level, environment, and what else it may read."""
+
+    workspace: Path
+    #: ``read`` or ``work``; ``box`` and ``host`` treat them alike.
+    level: Level = "work"
+    limits: CommandLimits = CommandLimits()
+    #: More files and folders that it may read, for example an interpreter or a skill.
+    readable: Sequence[Path] = ()
+    #: The session, as ``CLEW_SESSION_ID``.
+    session: str = ""
+    #: More variables, for example secrets that the settings name.
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxPolicy:
+    """The settings of the sandbox, as its users need them."""
+
+    level: Level = "work"
+    limits: CommandLimits = CommandLimits()
+    #: Holds the workspaces of the scopes.
+    folder: Path
+    #: One workspace for all scopes, instead.
+    shared_workspace: Path | None = None
+    #: Folders that no command may read: the data folder, with the database.
+    private: Sequence[Path] = ()
+    #: The variables of ``sandbox.secrets``.
+    secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    #: The image of ``box``.
+    image: str = ""
+
+    def workspace_of(self, scope: str) -> Workspace:
+        """Return the workspace of a scope; it may not exist yet."""
+        return Workspace(self.shared_workspace or self.folder / name_folder(scope))
+
+    def make_request(
+        self, scope: str, *, session: str = "", readable: Sequence[Path] = ()
+    ) -> SandboxRequest:
+        """Return a request at the level of the settings, in the workspace of the scope."""
+        return SandboxRequest(
+            workspace=self.workspace_of(scope).root,
+            level=self.level,
+            limits=self.limits,
+            readable=readable,
+            session=session,
+            environment=self.secrets,
+        )
+
+
+def make_environment(request: SandboxRequest) -> dict[str, str]:
+    """Return the whole environment of a command: nothing of this process but the language."""
+    environment = {
+        "PATH": ":".join(_PATH),
+        "HOME": str(request.workspace),
+        "LANG": os.environ.get("LANG") or "C.UTF-8",
+        **request.environment,
+    }
+    if request.session:
+        environment["CLEW_SESSION_ID"] = request.session
+    return environment
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonRuntime:
+    """The Python interpreter that commands can run, and the folder that it needs."""
+
+    executable: Path
+    readable: tuple[Path, ...]
+
+
+def find_python() -> PythonRuntime:
+    """Return the interpreter of this process, without the packages of its environment."""
+    base = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
+    prefix = Path(sys.base_prefix)
+    under_usr = prefix.is_relative_to("/usr") and base.is_relative_to("/usr")
+    return PythonRuntime(executable=base, readable=() if under_usr else (prefix,))

@@ -1,0 +1,96 @@
+"""The contract of a sandbox: a function from a command to the command that confines it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.sandbox.policy import SandboxRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeReport:
+    """What a try of the sandbox on this machine has shown."""
+
+    works: bool
+    #: Why it does not work, or what it leaves open; a clause for people.
+    detail: str = ""
+    #: What to install or to allow, where it does not work.
+    fix: str = ""
+
+
+class Sandbox(Protocol):
+    """One way to confine a command."""
+
+    @property
+    def name(self) -> str:
+        """The mechanism, for people: ``bubblewrap``."""
+        ...
+
+    @property
+    def ends_with_first(self) -> bool:
+        """Whether all processes of the command end as soon as the first one is killed."""
+        ...
+
+    @property
+    def gaps(self) -> Sequence[str]:
+        """What it does not keep apart at ``work``; clauses for people."""
+        ...
+
+    async def probe(self) -> ProbeReport:
+        """Try it on this machine."""
+        ...
+
+    def wrap(self, argv: Sequence[str], request: SandboxRequest) -> Sequence[str]:
+        """Return the command that runs ``argv`` confined, with the limits of the request."""
+        ...
+
+    async def prepare(self, request: SandboxRequest) -> None:
+        """
+        Make whatever the wrapped command needs.
+
+        :raises SandboxUnavailable: if that is not possible now
+        """
+        ...
+
+    async def end_command(self, argv: Sequence[str]) -> None:
+        """End what a wrapped command left behind outside of the tree of its processes."""
+        ...
+
+
+#: Seconds for a program of ours that answers at once: a version, a try.
+_PROGRAM_TIMEOUT: Final = 30.0
+#: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
+#: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
+_LIMITED: Final = (
+    'ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null; shift 3; exec "$@"'
+)
+
+
+def limit_argv(argv: Sequence[str], request: SandboxRequest) -> list[str]:
+    """Return the command that sets the limits of the request and then becomes ``argv``."""
+    limits = request.limits
+    numbers = (limits.disk // 512, int(limits.seconds) + 1, limits.memory // 1024)
+    return ["/bin/sh", "-c", _LIMITED, "sh", *map(str, numbers), *argv]
+
+
+async def run_program(argv: Sequence[str]) -> tuple[int, str]:
+    """Return the exit code and the output of one of our own calls, which end by themselves."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(_PROGRAM_TIMEOUT):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return -1, f"{argv[0]} did not answer within {_PROGRAM_TIMEOUT:g} s"
+    return process.returncode or 0, output.decode(errors="replace")

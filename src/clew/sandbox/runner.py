@@ -1,0 +1,214 @@
+"""Running of a command to its end: bounded in output, time, memory, processes and disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from clew.sandbox.bounded_output import BoundedOutput
+from clew.sandbox.errors import SandboxError
+from clew.sandbox.policy import make_environment
+from clew.sandbox.process_tree import signal_descendants
+from clew.sandbox.watch import get_disk_meter, watch_usage
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from collections.abc import Callable, Sequence
+
+    from clew.sandbox.policy import CommandLimits, SandboxRequest
+    from clew.sandbox.protocol import Sandbox
+    from clew.sandbox.watch import DiskMeter
+
+#: Seconds between the request to end and the kill.
+_GRACE: Final = 2.0
+#: Seconds for output that a child left behind may still write.
+_DRAIN: Final = 0.2
+#: A command that writes more than this is stopped: reading it all would slow down everything else.
+_FLOOD: Final = 64 * 1024 * 1024
+_CHUNK: Final = 64 * 1024
+#: The priority of commands below that of the gateway.
+_NICENESS: Final = 10
+#: How often processes that other processes start again are killed.
+_KILL_ROUNDS: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandResult:
+    """The end of a command and the output that was kept."""
+
+    #: As the shell has it: 128 + N for a death by signal N.
+    exit_code: int
+    #: Standard output and standard error, as they came; the middle of a long one is left out.
+    output: str
+    #: Bytes of the output that are left out.
+    left_out: int
+    seconds: float
+    #: Why it was stopped, as a sentence; ``None`` if it ended by itself.
+    stopped: str | None = None
+    #: What to tell beside: that the workspace is full.
+    notice: str | None = None
+
+    @property
+    def ending(self) -> str:
+        """The end of the command in words."""
+        return self.stopped or describe_exit(self.exit_code)
+
+
+def describe_exit(code: int) -> str:
+    """Return an exit code in words."""
+    if code == 0:
+        return "exit code 0"
+    for name, meaning in _MEANINGS.items():
+        if code == 128 + name:
+            return f"exit code {code} ({meaning})"
+    with suppress(ValueError):
+        return f"exit code {code} (killed by {signal.Signals(code - 128).name})"
+    return f"exit code {code}"
+
+
+_MEANINGS: Final = {
+    signal.SIGXCPU: "it used up its processor time",
+    signal.SIGXFSZ: "it wrote a larger file than is allowed",
+    signal.SIGSEGV: "killed by SIGSEGV: invalid memory access, or not enough memory",
+}
+
+
+async def run_command(
+    argv: Sequence[str],
+    request: SandboxRequest,
+    sandbox: Sandbox,
+    *,
+    on_output: Callable[[bytes], None] | None = None,
+) -> CommandResult:
+    """
+    Run a command in the sandbox until all of its processes have ended.
+
+    Its input is empty. ``on_output`` receives the output while it is made, all of it.
+    Cancelling ends the command.
+
+    :raises SandboxError: if it cannot be started
+    """
+    if any("\0" in word for word in argv):
+        raise SandboxError("a command cannot hold the character NUL")
+    await sandbox.prepare(request)
+    wrapped = sandbox.wrap(argv, request)
+    disk = get_disk_meter(request.workspace, request.limits.disk)
+    begun = time.monotonic()
+    process = await _start_process(wrapped, request)
+    run = _CommandRun(process, wrapped, request.limits, sandbox, on_output)
+    try:
+        await run.follow(disk)
+    finally:
+        await asyncio.shield(asyncio.ensure_future(run.end_everything()))
+    return CommandResult(
+        exit_code=_shell_code(process.returncode),
+        output=run.output.format_text(),
+        left_out=run.output.left_out,
+        seconds=time.monotonic() - begun,
+        stopped=run.stopped,
+        notice=await disk.find_excess(),
+    )
+
+
+async def _start_process(wrapped: Sequence[str], request: SandboxRequest) -> Process:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *wrapped,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=make_environment(request),
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SandboxError(f"the command cannot be started: {error.strerror or error}") from error
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
+    return process
+
+
+def _shell_code(code: int | None) -> int:
+    return 0 if code is None else code if code >= 0 else 128 - code
+
+
+class _CommandRun:
+    """One running command."""
+
+    def __init__(
+        self,
+        process: Process,
+        wrapped: Sequence[str],
+        limits: CommandLimits,
+        sandbox: Sandbox,
+        on_output: Callable[[bytes], None] | None,
+    ) -> None:
+        self._process, self._wrapped, self._limits = process, wrapped, limits
+        self._sandbox, self._on_output = sandbox, on_output
+        self.output = BoundedOutput(limits.output)
+        self.stopped: str | None = None
+        self._flooded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def follow(self, disk: DiskMeter) -> None:
+        """Read the output until the command ends or reaches a limit."""
+        watch = asyncio.ensure_future(watch_usage(self._process.pid, self._limits, disk))
+        reader = asyncio.ensure_future(self._read_output())
+        ended = asyncio.ensure_future(self._process.wait())
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                await asyncio.wait(
+                    [watch, ended, self._flooded], return_when=asyncio.FIRST_COMPLETED
+                )
+        except TimeoutError:
+            self.stopped = f"stopped after {self._limits.seconds:g} seconds"
+            await self._ask_to_end(ended)
+        else:
+            if self._flooded.done():
+                self.stopped = f"stopped: it wrote more than {_FLOOD:,} bytes of output"
+            elif watch.done() and not ended.done():
+                self.stopped = watch.result()
+        finally:
+            watch.cancel()
+            await self._kill()
+            await asyncio.wait([reader], timeout=_DRAIN)
+            reader.cancel()
+            await asyncio.gather(watch, reader, return_exceptions=True)
+
+    async def _read_output(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        while data := await stream.read(_CHUNK):
+            self.output.add_output(data)
+            if self._on_output is not None:
+                self._on_output(data)
+            if self.output.total > _FLOOD and not self._flooded.done():
+                self._flooded.set_result(None)
+
+    async def _ask_to_end(self, ended: asyncio.Future[int]) -> None:
+        """Let the command end by itself, where it listens to signals."""
+        if not self._sandbox.ends_with_first:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGTERM)
+        signal_descendants(self._process.pid, signal.SIGTERM)
+        await asyncio.wait([ended], timeout=_GRACE)
+
+    async def _kill(self) -> None:
+        """Kill all processes of the command."""
+        if not self._sandbox.ends_with_first:
+            for _ in range(_KILL_ROUNDS):
+                if not signal_descendants(self._process.pid, signal.SIGKILL):
+                    break
+                await asyncio.sleep(0)
+        with suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+    async def end_everything(self) -> None:
+        """Leave nothing behind."""
+        await self._kill()
+        await self._sandbox.end_command(self._wrapped)

@@ -1,0 +1,117 @@
+"""Limits that the kernel does not count: of a whole command, and of a workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Final
+
+from clew.sandbox.errors import FileRefused
+from clew.sandbox.process_tree import measure_tree, read_available_memory
+from clew.sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.sandbox.policy import CommandLimits
+
+#: Seconds between two looks at the processes.
+_PERIOD: Final = 0.1
+#: Seconds between two looks at the disk, and their least multiple of the time that one takes.
+_DISK_PERIOD: Final = 0.5
+_DISK_SHARE: Final = 20
+#: A command is stopped where the whole machine has less memory left.
+_LEAST_AVAILABLE: Final = 100 * 1024 * 1024
+#: Bytes by which a workspace that is too large may still grow, so that one can tidy up in it.
+_SLACK: Final = 16 * 1024 * 1024
+
+
+async def watch_usage(root: int, limits: CommandLimits, disk: DiskMeter) -> str:
+    """Return the reason to stop a command as soon as there is one; else never."""
+    loop = asyncio.get_running_loop()
+    look = partial(_find_reason, root, limits)
+    while True:
+        await asyncio.sleep(_PERIOD)
+        reason = await loop.run_in_executor(_watchers(), look) or await disk.find_growth()
+        if reason is not None:
+            return reason
+
+
+def _find_reason(root: int, limits: CommandLimits) -> str | None:
+    used = measure_tree(root, most_processes=limits.processes)
+    if used.processes > limits.processes:
+        return f"stopped: it started more than {limits.processes} processes"
+    if used.memory > limits.memory:
+        return f"stopped: it used more than {format_bytes(limits.memory)} of memory"
+    available = read_available_memory()
+    if available is not None and available < _LEAST_AVAILABLE:
+        return "stopped: the machine has almost no memory left"
+    return None
+
+
+class DiskMeter:
+    """The size of a workspace, measured as rarely as its size demands."""
+
+    def __init__(self, root: Path, limit: int) -> None:
+        self._workspace, self._limit = Workspace(root), limit
+        #: A running command is stopped above this size.
+        self._tolerated = limit
+        self._not_before = 0.0
+
+    async def find_growth(self) -> str | None:
+        """Return why the running command must be stopped, if it must."""
+        if time.monotonic() < self._not_before:
+            return None
+        total, doubt = await self._measure()
+        if total <= self._tolerated:
+            return None
+        return f"stopped: the workspace holds more than {format_bytes(self._limit)}{doubt}"
+
+    async def find_excess(self) -> str | None:
+        """Return what to say after a command if the workspace is too large."""
+        total, doubt = await self._measure()
+        if total <= self._limit:
+            self._tolerated = self._limit
+            return None
+        # Removing files must be possible.
+        self._tolerated = total + _SLACK
+        return (
+            f"the workspace holds more than {format_bytes(self._limit)}{doubt}: remove files "
+            "that are not needed"
+        )
+
+    async def _measure(self) -> tuple[int, str]:
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
+        found = await loop.run_in_executor(_watchers(), self._measure_now)
+        now = time.monotonic()
+        self._not_before = now + max(_DISK_PERIOD, _DISK_SHARE * (now - begun))
+        return found
+
+    def _measure_now(self) -> tuple[int, str]:
+        try:
+            return self._workspace.measure_usage(at_most=sys.maxsize), ""
+        except FileRefused as error:
+            return self._limit + 1, f", or cannot be measured ({error})"
+
+
+@lru_cache(maxsize=256)
+def get_disk_meter(root: Path, limit: int) -> DiskMeter:
+    """Return the meter of a workspace: it remembers what the last command has left."""
+    return DiskMeter(root, limit)
+
+
+@cache
+def _watchers() -> ThreadPoolExecutor:
+    """Threads of their own: the looks must not wait behind anything else."""
+    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="clew-sandbox")
+
+
+def format_bytes(count: int) -> str:
+    """Format a limit for people."""
+    for unit, size in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,203 @@
+"""Commands in bubblewrap: their output, their end, and what stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.sandbox.bounded_output import BoundedOutput
+from clew.sandbox.errors import SandboxError
+from clew.sandbox.policy import find_python, make_environment
+from clew.sandbox.runner import describe_exit, run_command
+from tests.sandboxes import make_bubblewrap, make_request, needs_bubblewrap
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from clew.sandbox.runner import CommandResult
+
+pytestmark = needs_bubblewrap
+
+
+async def run_shell(folder: Path, command: str, **limits: float) -> CommandResult:
+    request = make_request(folder, **limits)
+    return await run_command(["sh", "-c", command], request, make_bubblewrap(folder))
+
+
+async def run_python(folder: Path, code: str, **limits: float) -> CommandResult:
+    request = make_request(folder, **limits)
+    argv = [str(find_python().executable), "-I", "-c", code]
+    return await run_command(argv, request, make_bubblewrap(folder))
+
+
+async def test_a_command_has_its_workspace_and_nothing_else(tmp_path: Path) -> None:
+    assert (await make_bubblewrap(tmp_path).probe()).works
+    (tmp_path / "secret").write_text("secret")
+    done = await run_shell(
+        tmp_path, f"echo kept > file; pwd; ls -A; cat {tmp_path}/secret; ls {tmp_path}; echo $HOME"
+    )
+    workspace = str(tmp_path / "work" / "local")
+    assert (tmp_path / "work" / "local" / "file").read_text() == "kept\n"
+    first, listed, missing, *rest = done.output.splitlines()
+    assert (first, listed, rest) == (workspace, "file", ["work", workspace])
+    assert "No such file" in missing
+    assert (done.exit_code, done.ending, done.notice) == (0, "exit code 0", None)
+
+
+async def test_at_read_nothing_can_be_written(tmp_path: Path) -> None:
+    request = replace(make_request(tmp_path), level="read")
+    script = "for f in here /tmp/there /dev/shm/x /x; do echo > $f && echo WRITTEN; done; cat old"
+    request.workspace.mkdir(parents=True)
+    (request.workspace / "old").write_text("readable\n")
+    done = await run_command(["sh", "-c", script], request, make_bubblewrap(tmp_path))
+    assert "WRITTEN" not in done.output
+    assert done.output.count("Read-only file system") == 4
+    assert done.output.endswith("readable\n")
+
+
+async def test_the_environment_has_nothing_of_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-gateway")
+    request = replace(
+        make_request(tmp_path), session="s-1", environment={"GITHUB_TOKEN": "by name"}
+    )
+    done = await run_command(["env"], request, make_bubblewrap(tmp_path))
+    names = {line.split("=")[0] for line in done.output.splitlines()}
+    assert names - {"PWD"} == {"PATH", "HOME", "LANG", "CLEW_SESSION_ID", "GITHUB_TOKEN"}
+    assert make_environment(make_request(tmp_path)).keys() == {"PATH", "HOME", "LANG"}
+
+
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [
+        ("exit 3", "exit code 3"),
+        ("kill -9 $$", "exit code 137 (killed by SIGKILL)"),
+        ("exec no-such-program", "exit code 127"),
+        ("head -c 300000000 /dev/zero > big", "exit code 153 (it wrote a larger file than"),
+    ],
+)
+async def test_the_end_is_told_in_words(tmp_path: Path, command: str, ending: str) -> None:
+    done = await run_shell(tmp_path, f"exec sh -c {command!r}")
+    assert done.ending.startswith(ending)
+    assert describe_exit(250) == "exit code 250"
+
+
+@pytest.mark.parametrize(
+    ("command", "limits", "stopped"),
+    [
+        ("echo begun; sleep 100", {"seconds": 0.3}, "stopped after 0.3 seconds"),
+        ("yes", {}, "more than 67,108,864 bytes of output"),
+        ("f() { sleep 100 & f; }; f", {}, "it started more than 32 processes"),
+        (
+            "for i in 1 2 3 4 5; do head -c 30000000 /dev/zero > $i; done; sleep 100",
+            {},
+            "the workspace holds more than 64 MB",
+        ),
+    ],
+)
+async def test_a_command_without_end_is_stopped(
+    tmp_path: Path, command: str, limits: dict[str, float], stopped: str
+) -> None:
+    done = await run_shell(tmp_path, command, **limits)
+    assert stopped in done.ending
+
+
+async def test_memory_counts_for_all_processes_together(tmp_path: Path) -> None:
+    one = await run_python(tmp_path, "bytearray(300 * 2**20)")
+    assert "MemoryError" in one.output
+    code = "import os, time; os.fork(); os.fork(); x = b'x' * (100 * 2**20); time.sleep(100)"
+    assert "it used more than 256 MB of memory" in (await run_python(tmp_path, code)).ending
+
+
+async def test_nothing_is_left_running(tmp_path: Path) -> None:
+    done = await run_shell(tmp_path, "sleep 4242 & setsid sleep 4242 & echo started")
+    assert (done.output, done.exit_code) == ("started\n", 0)
+    running = asyncio.create_task(run_shell(tmp_path, "touch begun; sleep 4242"))
+    await wait_until((tmp_path / "work" / "local" / "begun").exists)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await wait_until(lambda: not processes_with("4242"), "the commands have ended")
+
+
+def processes_with(word: str) -> list[str]:
+    found: list[str] = []
+    for place in Path("/proc").iterdir():
+        try:
+            line = (place / "cmdline").read_bytes().split(b"\0") if place.name.isdigit() else []
+        except OSError:
+            continue
+        if word.encode() in line:
+            found.append(place.name)
+    return found
+
+
+async def test_a_command_may_end_by_itself_when_its_time_is_up(tmp_path: Path) -> None:
+    done = await run_shell(
+        tmp_path, "trap 'echo ended; exit 5' TERM; echo begun; sleep 50 & wait", seconds=0.5
+    )
+    assert (done.output, done.exit_code) == ("begun\nended\n", 5)
+    assert done.ending == "stopped after 0.5 seconds"
+
+
+async def test_a_full_workspace_is_told_and_can_be_emptied(tmp_path: Path) -> None:
+    fill = "for i in 1 2 3; do head -c 30000000 /dev/zero > $i; done"
+    done = await run_shell(tmp_path, fill)
+    assert done.exit_code == 0 or done.stopped
+    assert done.notice is not None
+    assert "remove files" in done.notice
+    # Longer than the pause between two looks at the disk.
+    done = await run_shell(tmp_path, "sleep 0.7; rm 1 2; echo done")
+    assert (done.output, done.ending, done.notice) == ("done\n", "exit code 0", None)
+
+
+async def test_output_arrives_while_it_is_made_and_its_middle_is_left_out(tmp_path: Path) -> None:
+    pieces: list[bytes] = []
+    request = make_request(tmp_path, output=100)
+    done = await run_command(
+        ["sh", "-c", "echo first; seq 5000; printf '\\377last'"],
+        request,
+        make_bubblewrap(tmp_path),
+        on_output=pieces.append,
+    )
+    assert b"".join(pieces).count(b"\n") == 5001
+    assert done.output.startswith("first\n1\n2\n")
+    assert done.output.endswith("\n4999\n5000\nlast")
+    assert done.left_out == len(b"".join(pieces)) - 100
+    assert f"[… {done.left_out:,} bytes left out …]" in done.output
+
+
+def test_output_is_cut_between_characters() -> None:
+    kept = BoundedOutput(7)
+    for _ in range(1000):
+        kept.add_output("é".encode())
+    assert kept.format_text() == "é\n[… 1,993 bytes left out …]\néé"
+    assert kept.left_out == 1993
+
+
+async def test_words_are_passed_as_they_are(tmp_path: Path) -> None:
+    words = ["a b", "$HOME", "'\"`\\", "-n", "--", "*", "\n", "\u00fc", "", "$(touch pwned)"]
+    code = "import sys; print(ascii(sys.argv[1:]))"
+    request = make_request(tmp_path)
+    argv = [str(find_python().executable), "-I", "-c", code, *words]
+    done = await run_command(argv, request, make_bubblewrap(tmp_path))
+    assert done.output == f"{words!a}\n"
+    with pytest.raises(SandboxError, match="NUL"):
+        await run_command(["a\0b"], request, make_bubblewrap(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user cannot write there anyway")
+async def test_root_in_the_sandbox_cannot_change_the_kernel(tmp_path: Path) -> None:
+    done = await run_shell(tmp_path, "echo 7 > /proc/sys/vm/swappiness && echo WRITTEN")
+    assert "WRITTEN" not in done.output
+    assert "Read-only file system" in done.output
+
+
+def test_the_interpreter_of_commands_has_no_packages_of_ours() -> None:
+    assert find_python().executable != Path(sys.executable)
