@@ -20,7 +20,6 @@ Errors that Clew raises on purpose.
     │   ├── SessionEnded
     │   ├── TurnRolledBack
     │   ├── TurnStopping
-    │   ├── TurnEnded
     │   └── InvalidTransition
     ├── ChannelError              a chat platform
     │   ├── NotSent               the call had no effect: safe to retry
@@ -174,14 +173,6 @@ class TurnStopping(OperationRefused):
     def __init__(self, turn: str) -> None:
         super().__init__(f"turn {turn} was asked to stop")
         self.turn = turn
-
-
-class TurnEnded(OperationRefused):
-    """Turn that already has its outcome."""
-
-    def __init__(self, turn: str, *, outcome: str) -> None:
-        super().__init__(f"turn {turn} has ended: {outcome}")
-        self.turn, self.outcome = turn, outcome
 
 
 class InvalidTransition(OperationRefused):

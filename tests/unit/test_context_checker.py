@@ -24,7 +24,6 @@ def captured(form: WireFormat, body: dict[str, Any]) -> CapturedRequest:
         json=body,
         stream=False,
         started=0,
-        started_wall=0,
     )
 
 

@@ -76,7 +76,6 @@ def request(
         json=body,
         stream=False,
         started=float(number),
-        started_wall=0.0,
         ended=number + 0.5,
         outcome=outcome,  # pyright: ignore[reportArgumentType]
         text=text,

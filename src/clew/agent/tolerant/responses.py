@@ -85,7 +85,6 @@ class ResponsesReader:
         #: The newest call for each of the server's item ids.
         self._calls: dict[str, _OutputCall] = {}
         self._output: list[dict[str, Any]] = []
-        self._failure: dict[str, Any] | None = None
         self._next_number = 0
         #: Position of the current text.
         self._text_position: dict[str, Any] = _make_position({}, "msg")

@@ -40,7 +40,6 @@ class CapturedRequest:
     stream: bool
     #: Monotonic seconds, comparable between processes of one machine, and wall-clock seconds.
     started: float
-    started_wall: float
     ended: float | None = None
     ended_wall: float | None = None
     outcome: RequestOutcome = "open"

@@ -76,7 +76,6 @@ class RequestHandler:
             json=body,
             stream=bool(body and body.get("stream")),
             started=time.monotonic(),
-            started_wall=time.time(),
         )
         self.captured.append(captured)
         return captured

@@ -147,9 +147,7 @@ class FakeTelegram(TelegramActions):
 
     def _record_call(self, method: str, given: Json, status: int, *, effect: bool) -> None:
         with self._lock:
-            call = ApiCall(
-                self._state.next_number(), time.monotonic(), method, given, status, effect
-            )
+            call = ApiCall(self._state.next_number(), time.monotonic(), method, given, status)
             self._state.calls.append(call)
             if self._log is not None:
                 line = {"n": call.n, "at": time.time(), "method": method, "status": status}

@@ -41,8 +41,6 @@ class ApiCall:
     parameters: Json
     #: The status of the response; 0 if the connection was cut.
     status: int
-    #: The call had an effect.
-    had_effect: bool
 
     @property
     def chat(self) -> int | None:

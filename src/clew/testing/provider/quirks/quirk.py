@@ -77,8 +77,6 @@ class Quirk:
     calls: tuple[ExpectedCall, ...] | None = None
     #: Tokens in and out; zeros if the server's numbers cannot be right.
     usage: tuple[int, int] = (40, 7)
-    #: The number of requests; the second is without what the server rejects.
-    request_count: int = 1
     #: If the reply is an error: its kind, and a part of its message.
     failure: tuple[str, str] | None = None
     #: The finish reason to read.
