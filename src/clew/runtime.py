@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from clew.agent.compactor import HarnessCompactor, get_model_context_window
+from clew.agent.declared_tools import make_declared_toolset
 from clew.agent.factory import build_agent
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.known_secrets import register_secrets
@@ -21,6 +22,7 @@ from clew.agent.loop import AgentLoop
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.providers import is_known_provider
 from clew.agent.side_requests import request_side_answer
+from clew.agent.tool_names import list_tool_names
 from clew.clock import SystemClock
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.commands.registry import ChatCommand
@@ -51,10 +53,11 @@ from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from pathlib import Path
 
     from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.toolsets import AbstractToolset
 
     from clew.agent.compactor import Compactor
     from clew.agent.models import Model
@@ -161,6 +164,7 @@ def build_services(
             code=CodeLimits(
                 toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout
             ),
+            toolsets=make_feature_toolsets(settings, features, agent),
         ),
         models=ModelChain(models, RetryPolicy(), time.monotonic),
         compaction=CompactionService(
@@ -192,6 +196,7 @@ def build_services(
         lease_duration=settings.lease.duration,
         turns_at_once=settings.agent.turns_at_once,
         features=features,
+        feature_context=context,
     )
 
 
@@ -278,7 +283,7 @@ def make_agent(
     """
     Return the configured agent, which may import the user's own modules.
 
-    An agent of the user's own gets no tools and instructions of features.
+    The tools of features are added in each run, those of the agent's own name left out.
 
     :raises SettingsError: if these cannot be imported
     """
@@ -288,8 +293,17 @@ def make_agent(
         instructions=_add_feature_instructions(instructions, features),
         object_path=settings.agent.object,
         tool_modules=settings.tools.modules,
-        tools=features.values(ToolDeclaration),
     )
+
+
+def make_feature_toolsets(
+    settings: Settings, features: Features, agent: AbstractAgent[Any, Any]
+) -> Sequence[AbstractToolset[Any]]:
+    """Return the tools of features, unless the user's own agent is to have none."""
+    if settings.agent.object is not None and not settings.agent.features:
+        return ()
+    declared = features.values(ToolDeclaration)
+    return (make_declared_toolset(declared, taken=list_tool_names(agent)),) if declared else ()
 
 
 def _add_feature_instructions(

@@ -17,6 +17,8 @@ from clew.plugin import (
     FeatureContext,
     Metric,
     Registry,
+    TurnContext,
+    get_turn_context,
     hookimpl,
     integer_type,
     ok,
@@ -57,7 +59,13 @@ class GardenSettings:
 
 def water(plant: str) -> str:
     """Water a plant."""
-    return f"{plant} is wet"
+    context = get_turn_context()
+    assert context is not None
+    return f"{plant} is wet, on {context.platform}, by {context.call_key}"
+
+
+def is_dry(context: TurnContext) -> bool:
+    return context.attended
 
 
 async def note_visit(context: FeatureContext, conversation: str) -> None:
@@ -99,7 +107,7 @@ def garden() -> None:
 def register(registry: Registry) -> None:
     settings = registry.add_settings(GardenSettings)
     registry.add_migrations(TABLES, of_conversation={"garden_visit": "conversation"}, checks=(DRY,))
-    registry.add_tool(water, effect="idempotent", facts={"reads": "nothing"})
+    registry.add_tool(water, effect="idempotent", timeout=timedelta(seconds=5), when=is_dry)
     registry.add_instructions("garden", lambda: f"A plant gets {settings.get().litres} litres.")
     registry.add_hook("on_session_start", count_hook)
     method = RpcMethod(name="garden.crop", params=Params, result=Crop, summary="The crop.")

@@ -363,10 +363,10 @@ _BOUNDARIES = (
         "finalise-first",
         "the end of a session is told before the next one",
         f"{_ENGINE}/hook_dispatch.py",
-        ("            self._queue.put_nowait((FINALIZE_HOOK, over, item.id))\n"),
+        ("            self._queue.put_nowait((FINALIZE_HOOK, over, item.id, None))\n"),
         (
             "            later = asyncio.get_running_loop().call_soon\n"
-            "            later(self._queue.put_nowait, (FINALIZE_HOOK, over, item.id))\n"
+            "            later(self._queue.put_nowait, (FINALIZE_HOOK, over, item.id, None))\n"
         ),
         f"{_S4}3_finalize_is_told_before_reset_and_each_once_also_over_a_restart[sqlite]",
     ),

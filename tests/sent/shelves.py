@@ -95,8 +95,11 @@ def of_means(means: EngineServices) -> Shelf | None:
     place = _place(means.store)
     if place is None:
         return None
-    loop = AgentLoop(means.loop.agent, max_steps=_STEPS)
-    return Shelf(place=place, loop=loop, compactions=means.compaction)
+    return Shelf(place=place, loop=_loop(means), compactions=means.compaction)
+
+
+def _loop(means: EngineServices) -> AgentLoop:
+    return AgentLoop(means.loop.agent, max_steps=_STEPS, toolsets=means.loop.toolsets)
 
 
 def _place(store: object) -> Path | Dsn | None:
@@ -116,7 +119,7 @@ def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
         return None
     with _imports_of(home):
         means = runtime.build_services(settings, Reader(None))  # pyright: ignore[reportArgumentType]  (read later)
-    loop = AgentLoop(means.loop.agent, max_steps=_STEPS)
+    loop = _loop(means)
     return Shelf(place=place, loop=loop, compactions=means.compaction)
 
 

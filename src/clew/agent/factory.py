@@ -7,15 +7,13 @@ import traceback
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pydantic_ai
-from pydantic_ai import Agent, Tool
+from pydantic_ai import Agent
 from pydantic_ai.agent import AbstractAgent
 
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from clew.core.tool_declaration import ToolDeclaration
 
 # Standard output belongs to the conversation.
 pydantic_ai.BANNER_ENABLED = False
@@ -29,7 +27,6 @@ def build_agent(
     instructions: str | Callable[[], str | None],
     object_path: str | None,
     tool_modules: Sequence[str] = (),
-    tools: Sequence[ToolDeclaration] = (),
 ) -> AbstractAgent[Any, Any]:
     """
     Return the configured agent; without ``object_path`` one with these arguments.
@@ -41,13 +38,7 @@ def build_agent(
     if object_path is not None:
         return _import_agent(object_path)
     found = [tool for module in tool_modules for tool in _load_tools(module)]
-    found += [_make_tool(declared) for declared in tools]
     return Agent(instructions=instructions or None, tools=found)
-
-
-def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
-    metadata = {**declared.facts, "effect": declared.effect.value}
-    return Tool(declared.function, name=declared.name, metadata=metadata)
 
 
 def _import_agent(path: str) -> AbstractAgent[Any, Any]:

@@ -15,6 +15,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_json
 
 from clew.agent import tool_results
+from clew.agent.declared_tools import get_call_timeout
 from clew.agent.limits import limit_toolsets
 from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, ToolResult
 from clew.agent.stored_results import add_result_reader
@@ -149,7 +150,7 @@ class JournaledToolset(WrapperToolset[Any]):
                 call_wrapped(args, approved),
                 name,
                 call_id=request.call_id,
-                longest=self.call_timeout,
+                longest=get_call_timeout(tool.tool_def, self.call_timeout),
             )
 
         result = await self.journal.execute_call(request, execute_tool)

@@ -29,6 +29,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_graph import End
 
+from clew.agent.declared_tools import get_call_timeout
 from clew.agent.executor import DaemonThreadExecutor
 from clew.agent.journaled_toolset import JournalCapability
 from clew.agent.limits import CodeLimits, RequestTimeouts
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
     from pydantic_ai.run import AgentRun
+    from pydantic_ai.toolsets import AbstractToolset
 
     from clew.agent.protocols import Journal, LoopContext, TurnLog
 
@@ -123,8 +125,11 @@ class AgentLoop:
         longest_response: timedelta = MAX_RESPONSE_TIME,
         longest_call: timedelta = MAX_CALL_TIME,
         code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
+        toolsets: Sequence[AbstractToolset[Any]] = (),
     ) -> None:
         self.agent = agent
+        #: Toolsets beside those of the agent.
+        self.toolsets = toolsets
         #: Model requests that one turn may make.
         self.max_steps = max_steps
         #: Limit of a provider's silence, in which it sends no usable data.
@@ -164,6 +169,7 @@ class AgentLoop:
                         message_history=_trim_placeholder_answers(context.messages),
                         model=model,
                         usage_limits=_USAGE_LIMITS,
+                        toolsets=self.toolsets,
                         capabilities=[tools, beside, clock],
                     )
                 )
@@ -192,7 +198,7 @@ class _StepRunner:
     ) -> None:
         self._run, self._log, self._journal = run, log, journal
         self._model, self._stream, self._timeouts = model, stream, clock
-        self._max_call_seconds = loop.longest_call.total_seconds()
+        self._call_timeout = loop.longest_call
         self._steps_left = loop.max_steps - context.steps
         self._silence = loop.silence.total_seconds()
         self._max_response_seconds = loop.longest_response.total_seconds()
@@ -375,9 +381,8 @@ class _StepRunner:
         if fresh and extract_call_ids(response):
             await self._store_response(response)
             fresh = False
-        calls = max(1, len(extract_call_ids(response)))
         # Each call has its own limit; some run one after another.
-        limit = calls * self._max_call_seconds + self._timeouts.limits.preparation_seconds
+        limit = self._sum_call_timeouts(response) + self._timeouts.limits.preparation_seconds
         async with self._timeouts.limit_code("after the model had answered", limit):
             following = await self._run.next(node)
         if isinstance(following, End):
@@ -389,6 +394,16 @@ class _StepRunner:
             await self._store_response(response)
         self._is_stored = False
         return following
+
+    def _sum_call_timeouts(self, response: ModelResponse) -> float:
+        tools = self._run.ctx.deps.tool_manager.tools or {}
+        limits = [
+            get_call_timeout(tools[call.tool_name].tool_def, self._call_timeout)
+            if call.tool_name in tools
+            else self._call_timeout
+            for call in response.tool_calls
+        ] or [self._call_timeout]
+        return sum(limit.total_seconds() for limit in limits)
 
     async def _store_response(self, response: ModelResponse) -> None:
         await self._log.store_response(response, self._instructions)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai.toolsets import FunctionToolset
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.toolsets import AbstractToolset
 
 
-def list_tool_names(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
+def list_tool_names(
+    agent: AbstractAgent[Any, Any], more: Sequence[AbstractToolset[Any]] = ()
+) -> tuple[str, ...]:
     """
-    Return the names of the agent's functions, in order.
+    Return the names of the agent's functions, and of those in ``more``, in order.
 
     Toolsets that list their tools only on request, such as MCP servers, are named as a
     whole.
@@ -26,6 +30,6 @@ def list_tool_names(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
         else:
             names[toolset.id or toolset.label] = None
 
-    for toolset in agent.toolsets:
+    for toolset in (*agent.toolsets, *more):
         toolset.apply(collect_names)
     return tuple(names)

@@ -1,25 +1,28 @@
-"""Context of the running turn: its conversation, session and turn id, for tools and hooks."""
+"""Current turn and call of the running code: its ids, for tools and hooks."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from clew.core.ids import ConversationId, SessionId, TurnId
+    from clew.core.journal import CallKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TurnContext:
+class TurnIds:
     """Ids of the running turn; after a rotation ``session`` is the new session."""
 
     conversation: ConversationId
     session: SessionId
     turn: TurnId
+    #: Identifies the running tool call, also when it runs again; ``None`` outside of one.
+    call_key: CallKey | None = None
 
 
 @dataclass(slots=True)
@@ -30,21 +33,36 @@ class _TurnSlot:
     They have copies of the context, so a new session is set in here.
     """
 
-    context: TurnContext | None
+    context: TurnIds | None
 
 
 _TURN_SLOT: ContextVar[_TurnSlot | None] = ContextVar("clew_current", default=None)
+#: The tool call that the code belongs to.
+_CALL_KEY: ContextVar[CallKey | None] = ContextVar("clew_call", default=None)
 #: The session that a hook call is about, outside of its turn.
 _HOOK_SESSION: ContextVar[SessionId | None] = ContextVar("clew_told_of", default=None)
 
 
-def get_turn_context() -> TurnContext | None:
+def get_turn_context() -> TurnIds | None:
     """Return the context of the calling turn; ``None`` outside of a turn."""
     place = _TURN_SLOT.get()
-    return None if place is None else place.context
+    if place is None or place.context is None:
+        return None
+    call = _CALL_KEY.get()
+    return place.context if call is None else replace(place.context, call_key=call)
 
 
-def set_turn_context(where: TurnContext) -> None:
+@contextmanager
+def enter_tool_call(key: CallKey) -> Generator[None]:
+    """Set the tool call that everything in the block belongs to."""
+    token = _CALL_KEY.set(key)
+    try:
+        yield
+    finally:
+        _CALL_KEY.reset(token)
+
+
+def set_turn_context(where: TurnIds) -> None:
     """Set the context of this task, and of everything that its turn starts or has started."""
     place = _TURN_SLOT.get()
     if place is not None and place.context is not None and place.context.turn == where.turn:
@@ -62,12 +80,14 @@ def clear_turn_context() -> None:
 
 
 @contextmanager
-def hook_session(session: SessionId | None) -> Generator[None]:
-    """Set the session that hooks called in the block are about."""
+def hook_session(session: SessionId | None, turn: TurnIds | None = None) -> Generator[None]:
+    """Set the session that hooks called in the block are about, and their turn."""
     token = _HOOK_SESSION.set(session)
+    slot = _TURN_SLOT.set(None if turn is None else _TurnSlot(turn))
     try:
         yield
     finally:
+        _TURN_SLOT.reset(slot)
         _HOOK_SESSION.reset(token)
 
 

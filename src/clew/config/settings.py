@@ -133,6 +133,11 @@ class AgentSettings:
     object: str | None = setting(
         OBJECT, None, "A Pydantic AI `Agent` of your own, as `MODULE:NAME`; brings its own tools."
     )
+    features: bool = setting(
+        FLAG,
+        True,
+        "Whether an `object` also gets the tools and instructions of features and plugins.",
+    )
     max_steps: int = setting(
         integer_type(least=1), 100, "Model requests after which a turn ends, and says so."
     )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.effect import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from clew.core.tool_facts import FactsFunction
+
+#: Keys of a tool's metadata, beside ``effect``: its ``FactsFunction``; its time limit in seconds.
+FACTS_KEY: Final = "facts"
+TIMEOUT_KEY: Final = "timeout"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,5 +26,9 @@ class ToolDeclaration:
     #: Its docstring and annotations are what the model is told.
     function: Callable[..., Any]
     effect: Effect = Effect.ONCE
-    #: Kept with the tool, for whoever decides about its calls.
-    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    #: Makes the facts about one call, from which it is decided whether it may run.
+    facts: FactsFunction | None = None
+    #: Time limit of a call; ``None`` for ``tools.call_timeout``.
+    timeout: timedelta | None = None
+    #: Given the ``TurnContext``: whether the tool is offered; ``None`` for always.
+    when: Callable[[Any], bool] | None = None

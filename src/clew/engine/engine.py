@@ -113,7 +113,8 @@ class Engine(ConversationQueries):
     @property
     def tools(self) -> tuple[str, ...]:
         """Return the names of the agent's tools."""
-        return list_tool_names(self._services.loop.agent)
+        loop = self._services.loop
+        return list_tool_names(loop.agent, loop.toolsets)
 
     @property
     def owner_id(self) -> OwnerId:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from clew.agent.turn_context import hook_session
+from clew.agent.turn_context import get_turn_context, hook_session
 from clew.core.route import Route
 from clew.errors import StoreError
 from clew.store.transactions import hook_marks
@@ -16,6 +16,7 @@ from clew.store.transactions import hook_marks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clew.agent.turn_context import TurnIds
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
     from clew.hooks.manager import PluginManager
@@ -32,14 +33,16 @@ class HookDispatcher:
 
     def __init__(self, store: Store, plugins: PluginManager) -> None:
         self._store, self.plugins = store, plugins
-        self._queue: asyncio.Queue[tuple[str, Mapping[str, object], str | None]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[str, Mapping[str, object], str | None, TurnIds | None]] = (
+            asyncio.Queue()
+        )
 
     def emit_fact(
         self, hook: str, facts: Mapping[str, object], *, subject: str | None = None
     ) -> None:
         """Queue a fact; with a ``subject`` each plugin receives it once, also over restarts."""
         if self.plugins.implements_hook(hook):
-            self._queue.put_nowait((hook, facts, subject))
+            self._queue.put_nowait((hook, facts, subject, get_turn_context()))
 
     def emit_session_end(self, item: InboxItem) -> None:
         """Queue the finalisation of a session that ended, and then its successor."""
@@ -47,12 +50,12 @@ class HookDispatcher:
         platform = said.get("platform") or get_platform(item.route)
         if said.get("session") is not None:
             over = {"session_id": said["session"], "platform": platform}
-            self._queue.put_nowait((FINALIZE_HOOK, over, item.id))
+            self._queue.put_nowait((FINALIZE_HOOK, over, item.id, None))
         if said.get("next") is not None:
             opened = {"session_id": said["next"], "platform": platform}
-            self._queue.put_nowait((RESET_HOOK, opened, item.id))
+            self._queue.put_nowait((RESET_HOOK, opened, item.id, None))
         # The last one: without it, plugins that lack a mark receive all of it again after a crash.
-        self._queue.put_nowait((hook_marks.ALL, {}, item.id))
+        self._queue.put_nowait((hook_marks.ALL, {}, item.id, None))
 
     def emit_session_stop(self, session: SessionId, platform: str) -> None:
         """Queue the finalisation of a session whose turn is released by a stopping process."""
@@ -66,10 +69,10 @@ class HookDispatcher:
     async def run(self) -> None:
         """Send the queued facts, without end."""
         while True:
-            hook, facts, subject = await self._queue.get()
+            hook, facts, subject, turn = await self._queue.get()
             session = cast("SessionId | None", facts.get("session_id"))
             try:
-                with hook_session(session):
+                with hook_session(session, turn):
                     await self._send_fact(hook, facts, subject)
             finally:
                 self._queue.task_done()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.engine.hook_dispatch import HookDispatcher
     from clew.engine.model_overrides import ModelOverrides
     from clew.engine.titles import TitleService
+    from clew.plugin.context import FeatureContext
     from clew.store.contract import Store
 
 
@@ -50,3 +51,5 @@ class EngineServices:
     lease_duration: timedelta = leases.LEASE_DURATION
     turns_at_once: int = DEFAULT_LIMIT
     features: Features = field(default_factory=Features)
+    #: The services that features are given.
+    feature_context: FeatureContext

@@ -222,7 +222,8 @@ class StoreJournal:
         self._publish_call(request, None)
         begun = time.monotonic()
         try:
-            result = await execute(request.args, approved)
+            with turn_context.enter_tool_call(key):
+                result = await execute(request.args, approved)
         except NeedsApproval:
             if not approved:
                 return await self._run_if_approved(key, position, request, execute)

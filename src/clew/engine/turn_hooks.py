@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from clew.agent import messages, turn_context
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from clew.core.ids import SessionId
     from clew.core.turn import Turn
     from clew.engine.hook_dispatch import HookDispatcher
+    from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Store
 
 START_HOOK = "on_session_start"
@@ -29,9 +31,12 @@ CALLED_HOOK = "post_tool_call"
 class TurnHooks:
     """The facts of one turn, queued for plugins once they are stored."""
 
-    def __init__(self, store: Store, facts: HookDispatcher, turn: Turn, *, platform: str) -> None:
+    def __init__(
+        self, store: Store, facts: HookDispatcher, turn: Turn, *, context: TurnContext
+    ) -> None:
+        """Store the parts; ``context`` is that of the turn, whatever its session is."""
         self._store, self._dispatcher = store, facts
-        self._turn, self._platform = turn, platform
+        self._turn, self._context, self._platform = turn, context, context.platform
         self._model = ""
         self._answer: Mapping[str, object] | None = None
         #: Calls that end with the turn: id, tool, arguments and result.
@@ -52,10 +57,8 @@ class TurnHooks:
         self._emit_hook(START_HOOK, {"session_id": session, "model": self._model})
 
     def _set_turn_context(self, session: SessionId) -> None:
-        conversation, turn = self._turn.conversation_id, self._turn.id
-        turn_context.set_turn_context(
-            turn_context.TurnContext(conversation=conversation, session=session, turn=turn)
-        )
+        self._context = replace(self._context, session=session)
+        turn_context.set_turn_context(self._context)
 
     def record_closed_calls(
         self,

@@ -15,11 +15,11 @@ from clew.background import cancel_and_wait
 from clew.core.events import TurnStarted
 from clew.core.expiry_notice import read_notice
 from clew.core.turn import MAX_RESUMES, StopRequest
-from clew.engine.hook_dispatch import get_platform
 from clew.engine.lease_renewal import keep_lease
 from clew.engine.store_retry import RetryingStore
 from clew.engine.tool_journal import StoreJournal
 from clew.engine.turn_compaction import TurnCompaction
+from clew.engine.turn_contexts import make_turn_context
 from clew.engine.turn_failover import AllModelsFailed, FailoverPolicy
 from clew.engine.turn_finisher import TurnFinisher
 from clew.engine.turn_hooks import TurnHooks
@@ -52,12 +52,11 @@ class TurnRunner:
         turn, lease = started.turn, started.lease
         self._services, self._started, self._woken = services, started, woken
         self._turn: Turn = turn
-        self._platform = get_platform(started.route)
+        context = make_turn_context(services, started)
+        self._platform = context.platform
         # Retries while the lease is held: a model's answer or a tool's result cannot be repeated.
         self._store = store = RetryingStore(services.store)
-        self._hooks = hooks = TurnHooks(
-            services.store, services.hooks, turn, platform=self._platform
-        )
+        self._hooks = hooks = TurnHooks(services.store, services.hooks, turn, context=context)
         compactor = TurnCompaction(services.compaction, hooks, permit, lease=lease, turn=turn)
         self._log = StoreTurnLog(store, services, permit, compactor, lease=lease, turn=turn)
         new_journal = partial(

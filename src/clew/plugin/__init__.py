@@ -21,10 +21,12 @@ from clew.config.builtin_types import (
 from clew.config.fields import setting
 from clew.core.doctor_finding import DoctorFinding, fail, ok, warn
 from clew.core.side_answer import SideAnswer
+from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl
 from clew.plugin.context import AskModel, FeatureContext
 from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric
 from clew.plugin.registry import Registry, SettingsSection
+from clew.plugin.turn_context import TurnContext, get_turn_context
 from clew.store.checks.check import Check, Violation, sql_check
 
 __all__ = [
@@ -43,12 +45,16 @@ __all__ = [
     "DoctorFinding",
     "FeatureContext",
     "Metric",
+    "PathFact",
     "Registry",
     "SettingsSection",
     "SideAnswer",
+    "ToolFacts",
+    "TurnContext",
     "Violation",
     "choice_type",
     "fail",
+    "get_turn_context",
     "hookimpl",
     "integer_type",
     "ok",

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from clew.config.settings import Settings
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
+    from clew.core.tool_facts import FactsFunction
     from clew.plugin.context import FeatureContext
+    from clew.plugin.turn_context import TurnContext
     from clew.store.checks.check import Check
 
 T = TypeVar("T")
@@ -329,19 +331,32 @@ class Registry:
         *,
         name: str | None = None,
         effect: str = Effect.ONCE.value,
-        facts: Mapping[str, object] = MappingProxyType({}),
+        facts: FactsFunction | None = None,
+        timeout: timedelta | None = None,
+        when: Callable[[TurnContext], bool] | None = None,
     ) -> None:
         """
         Declare a tool of the model.
 
         ``effect`` says what running it twice does (``pure``, ``idempotent``, ``once``,
-        ``ask``); ``facts`` are kept with the tool for whoever decides about its calls.
+        ``ask``); ``facts`` makes, from the arguments of a call, what is decided by.
+        ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
+        ``when`` is asked in each turn. The list of tools is fixed with the first request of
+        a session: a tool that is not offered then is left out of the whole session, and one
+        that is not offered later answers its calls with an error.
+
+        The function gets the turn by ``get_turn_context()``.
 
         :raises ValueError: if there is no such effect
         """
         name = name or function.__name__
         made = ToolDeclaration(
-            name=name, function=function, effect=Effect(effect), facts=dict(facts)
+            name=name,
+            function=function,
+            effect=Effect(effect),
+            facts=facts,
+            timeout=timeout,
+            when=when,
         )
         self._add("tool", name, made)
 

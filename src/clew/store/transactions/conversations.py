@@ -199,6 +199,18 @@ def get_conversation(t: Tx, conversation: ConversationId) -> Conversation:
     return found
 
 
+def get_scope(t: Tx, conversation: ConversationId) -> Scope:
+    """
+    Return whose conversation it is.
+
+    :raises NotFound: if there is no such conversation
+    """
+    found = t.fetch_value("SELECT scope FROM conversation WHERE id = $1", conversation)
+    if found is None:
+        raise NotFound("conversation", conversation)
+    return found
+
+
 def get_visible_conversation(
     t: Tx, conversation: ConversationId, *, viewer: Scope, name: str | None = None
 ) -> Conversation:

@@ -12,6 +12,7 @@ from clew.core import session as reasons
 from clew.core.entry import Entry, NewEntry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.model_changed import attach_model_change
+from clew.core.scope import LOCAL
 from clew.core.session import Head
 from clew.core.transitions import check_transition
 from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
@@ -20,6 +21,7 @@ from clew.errors import LeaseLost, StoreError, TurnRolledBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open_approvals
 from clew.store.transactions.context import build_session_base
+from clew.store.transactions.conversations import get_scope
 from clew.store.transactions.deliveries import add_deliveries, close_previews, deliver_turn_text
 from clew.store.transactions.entries import append_entries, read_entries
 from clew.store.transactions.inbox import list_open_items, lock_open_items
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory, TurnId
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
+    from clew.core.scope import Scope
     from clew.store.contract import Tx
 
 #: Builds the user message of an inbox item; pure and deterministic.
@@ -58,6 +61,9 @@ class StartedWork:
     item: InboxItem | None = None
     #: Route of the turn's first input, where its approvals are requested.
     route: RouteKey | None = None
+    scope: Scope = LOCAL
+    #: JSON of each input of the turn so far, in order.
+    payloads: tuple[str, ...] = ()
 
 
 def begin_work(
@@ -101,16 +107,15 @@ def _continue_turn(t: Tx, acquired: leases.AcquiredLease, turn: Turn) -> Started
         set_turn_state(t, turn, TurnState.RUNNING)
     elif acquired.lost_owner is not None:
         _count_resume(t, turn, acquired.last_seq)
+    inputs = t.fetch_all("SELECT route, payload FROM inbox WHERE turn_id = $1 ORDER BY n", turn.id)
     return StartedWork(
         lease=acquired.lease,
         turn=get_turn(t, turn.id),
         resumed=True,
-        route=_first_input_route(t, turn.id),
+        route=inputs[0][0] if inputs else None,
+        scope=get_scope(t, turn.conversation_id),
+        payloads=tuple([payload for _, payload in inputs]),
     )
-
-
-def _first_input_route(t: Tx, turn: TurnId) -> RouteKey | None:
-    return t.fetch_value("SELECT route FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
 
 
 def _may_continue(t: Tx, turn: Turn) -> bool:
@@ -166,7 +171,13 @@ def _start_next(
             append_entries(t, lease, session, [compose(item) for item in told], turn=turn)
             for item, outcome in zip(items, _input_outcomes(len(items)), strict=True):
                 consume_item(t, item, outcome, turn)
-            return StartedWork(lease=lease, turn=get_turn(t, turn), route=items[0].route)
+            return StartedWork(
+                lease=lease,
+                turn=get_turn(t, turn),
+                route=items[0].route,
+                scope=get_scope(t, lease.conversation_id),
+                payloads=tuple([item.payload for item in items]),
+            )
         case RunCommand(item=item):
             return StartedWork(lease=lease, turn=None, item=item)
         case _:

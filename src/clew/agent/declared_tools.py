@@ -1,0 +1,65 @@
+"""Tools that features declare in plain terms, as a toolset of the model library."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from pydantic_ai import Tool
+from pydantic_ai.toolsets import FunctionToolset
+
+from clew.agent.turn_context import get_turn_context
+from clew.core.tool_declaration import FACTS_KEY, TIMEOUT_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from pydantic_ai import RunContext
+    from pydantic_ai.tools import ToolDefinition
+
+    from clew.core.tool_declaration import ToolDeclaration
+
+log = structlog.get_logger(__name__)
+
+
+def make_declared_toolset(
+    declared: Iterable[ToolDeclaration], *, taken: Collection[str] = ()
+) -> FunctionToolset[Any]:
+    """Return a toolset of the tools, without those whose names the agent has ``taken``."""
+    tools = [_make_tool(one) for one in declared if one.name not in taken]
+    return FunctionToolset(tools=tools)
+
+
+def get_call_timeout(definition: ToolDefinition, default: timedelta) -> timedelta:
+    """Return the time limit of a tool's calls."""
+    seconds = (definition.metadata or {}).get(TIMEOUT_KEY)
+    return default if seconds is None else timedelta(seconds=seconds)
+
+
+def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
+    metadata: dict[str, Any] = {"effect": declared.effect.value}
+    if declared.facts is not None:
+        metadata[FACTS_KEY] = declared.facts
+    if declared.timeout is not None:
+        metadata[TIMEOUT_KEY] = declared.timeout.total_seconds()
+    prepare = None if declared.when is None else _make_filter(declared.name, declared.when)
+    return Tool(declared.function, name=declared.name, metadata=metadata, prepare=prepare)
+
+
+def _make_filter(
+    name: str, when: Callable[[Any], bool]
+) -> Callable[[RunContext[Any], ToolDefinition], ToolDefinition | None]:
+    """Return a function that leaves the tool out where it is not offered."""
+
+    def filter_tool(_: RunContext[Any], definition: ToolDefinition) -> ToolDefinition | None:
+        # Outside of a turn a request is only rebuilt.
+        if (context := get_turn_context()) is None:
+            return definition
+        try:
+            return definition if when(context) else None
+        except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
+            log.warning("tool_left_out", tool=name, error=repr(error))
+            return None
+
+    return filter_tool

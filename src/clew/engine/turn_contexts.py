@@ -1,0 +1,62 @@
+"""Contexts of turns: what tools, hooks and features are told about the running turn."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from clew.core.ids import SessionId
+from clew.engine.hook_dispatch import get_platform
+from clew.plugin.turn_context import TurnContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clew.core.ids import ConversationId, TurnId
+    from clew.core.route import RouteKey
+    from clew.core.scope import Scope
+    from clew.engine.services import EngineServices
+    from clew.store.transactions.turns import StartedWork
+
+#: Keys of an input's payload, set by programs that begin turns without a person.
+UNATTENDED_KEY, HOPS_KEY = "unattended", "hops"
+
+
+def make_turn_context(services: EngineServices, started: StartedWork) -> TurnContext:
+    """Return the context of a turn that begins or goes on; its session is set when known."""
+    assert started.turn is not None
+    return build_turn_context(
+        services,
+        conversation=started.turn.conversation_id,
+        turn=started.turn.id,
+        route=started.route,
+        scope=started.scope,
+        payloads=started.payloads,
+    )
+
+
+def build_turn_context(
+    services: EngineServices,
+    *,
+    conversation: ConversationId,
+    turn: TurnId,
+    route: RouteKey | None,
+    scope: Scope,
+    payloads: Iterable[str],
+    session: SessionId = SessionId(""),  # noqa: B008  (a string)
+) -> TurnContext:
+    """Return the context of a turn with these inputs."""
+    inputs: list[dict[str, Any]] = [json.loads(payload) for payload in payloads]
+    senders = [one["sender"]["id"] for one in inputs if "sender" in one]
+    return TurnContext(
+        conversation=conversation,
+        session=session,
+        turn=turn,
+        route=route,
+        scope=scope,
+        people=tuple(dict.fromkeys(senders)),
+        platform=get_platform(route),
+        attended=not (inputs and all(one.get(UNATTENDED_KEY) for one in inputs)),
+        hops=max((one.get(HOPS_KEY, 0) for one in inputs), default=0),
+        services=services.feature_context,
+    )

@@ -1,0 +1,54 @@
+"""The running turn, as the code of a feature sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.agent import turn_context
+from clew.agent.turn_context import TurnIds
+
+if TYPE_CHECKING:
+    from clew.core.route import RouteKey
+    from clew.core.scope import Scope
+    from clew.plugin.context import FeatureContext
+
+#: The sandbox level of a turn for which none is set.
+DEFAULT_SANDBOX_LEVEL = "work"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnContext(TurnIds):
+    """
+    The running turn: its conversation, people and services.
+
+    ``call_key`` (turn, step and call id) identifies the running tool call. It is the same when
+    the call runs again after a restart, so an ``idempotent`` tool derives its ids from it.
+    """
+
+    #: Where the first message of the turn came from; ``None`` if from no route.
+    route: RouteKey | None
+    #: Whose conversation it is.
+    scope: Scope
+    #: The platform's user ids of those who wrote the messages that began the turn; empty on
+    #: fronts where there is only the operator.
+    people: tuple[str, ...] = ()
+    #: Of the route: ``telegram``; ``local`` for CLI, HTTP and JSON-RPC.
+    platform: str = "local"
+    #: Whether a person began the turn and can be asked; not a schedule or a program.
+    attended: bool = True
+    #: How many turns without a person's message led to this one, one beginning the next.
+    hops: int = 0
+    #: How far its commands are let out: the name of a sandbox level.
+    sandbox_level: str = DEFAULT_SANDBOX_LEVEL
+    services: FeatureContext
+
+
+def get_turn_context() -> TurnContext | None:
+    """
+    Return the context of the calling turn; ``None`` outside of a turn.
+
+    Tools and hooks may call it, also from threads and tasks that they start.
+    """
+    found = turn_context.get_turn_context()
+    return found if isinstance(found, TurnContext) else None
