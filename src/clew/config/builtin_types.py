@@ -191,3 +191,14 @@ SECRET: Final = SettingType(
     show=lambda secret: REDACTED if secret.literal else secret.source,
     secret=True,
 )
+VARIABLES: Final = SettingType(
+    name="list of variables",
+    expects='a list of names of environment variables such as ["GITHUB_TOKEN"]',
+    read=parsers.parse_variables,
+    schema={
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^{parsers.VARIABLE_PATTERN}$"},
+    },
+    from_text=parsers.texts_from_text,
+    show=lambda pairs: [name for name, _ in pairs],
+)

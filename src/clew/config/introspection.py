@@ -185,3 +185,6 @@ def _iter_nested_secrets(value: object) -> Iterator[Secret]:
     elif isinstance(value, Mapping):
         for inner in cast("Mapping[str, object]", value).values():
             yield from _iter_nested_secrets(inner)
+    elif isinstance(value, tuple):
+        for inner in cast("tuple[object, ...]", value):
+            yield from _iter_nested_secrets(inner)

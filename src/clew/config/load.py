@@ -115,6 +115,7 @@ def _build_settings(
         providers=draft.build_providers(),
         channels=draft.build_channels(),
         tools=draft.build_section("tools"),
+        sandbox=draft.build_section("sandbox"),
         plugins=draft.build_section("plugins"),
         features=draft.build_section("features"),
         sections=draft.build_feature_sections(),

@@ -26,6 +26,7 @@ _UNITS = {
 }
 CLOCK_PATTERN: Final = r"([01]\d|2[0-3]):([0-5]\d)"
 MODEL_PATTERN: Final = r"offline|[\w.-]+(/[\w.-]+)?:\S+"
+VARIABLE_PATTERN: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCES = [[form] for form in REFERENCE_FORMS]
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -162,6 +163,17 @@ def parse_secret(value: object, where: ReadContext) -> Secret:
     if form == "env":
         return Secret.from_env(text, key=where.key, environ=where.environ)
     return Secret.from_file(parse_path(text, where), key=where.key)
+
+
+def parse_variables(value: object, where: ReadContext) -> tuple[tuple[str, Secret], ...]:
+    """Return each name with the secret that is its value."""
+    names = parse_texts(value, where)
+    if not all(re.fullmatch(VARIABLE_PATTERN, name) for name in names):
+        raise InvalidValue
+    return tuple(
+        (name, Secret.from_env(name, key=where.key, environ=where.environ, advise="remove it"))
+        for name in names
+    )
 
 
 def parse_reference(value: object) -> tuple[str, str]:

@@ -42,15 +42,22 @@ class Secret:
         return cls(lambda: value, source="given as text", literal=True)
 
     @classmethod
-    def from_env(cls, name: str, *, key: str, environ: Mapping[str, str]) -> Secret:
-        """Return the secret in an environment variable; ``key`` is the setting that names it."""
+    def from_env(
+        cls, name: str, *, key: str, environ: Mapping[str, str], advise: str | None = None
+    ) -> Secret:
+        """
+        Return the secret in an environment variable; ``key`` is the setting that names it.
+
+        ``advise`` says what else than setting the variable can be done.
+        """
+        other = advise or f'write {key} = {{ file = "PATH" }}'
 
         def read_variable() -> str:
             if value := environ.get(name):
                 return value
             raise SettingsError(
                 f"{key} is to come from the environment variable {name}, which is not set: set it, "
-                f'or write {key} = {{ file = "PATH" }}'
+                f"or {other}"
             )
 
         return cls(read_variable, source=f"environment variable {name}")

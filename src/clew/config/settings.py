@@ -33,6 +33,7 @@ from clew.config.builtin_types import (
     TEXTS,
     TIMEZONE,
     URL,
+    VARIABLES,
     choice_type,
     integer_type,
 )
@@ -391,6 +392,60 @@ class ToolsSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxSettings:
+    """Where commands of the agent run, and how much they may use."""
+
+    level: str = setting(
+        choice_type(["read", "work", "net", "box", "host"]),
+        "work",
+        "How far commands are kept apart. `read`: they see the system's programs and the "
+        "workspace, and write nothing; `work`: they write in the workspace; `box`: in a container; "
+        "`host`: nothing is kept apart, and each command asks. None but `host` has a network. "
+        "`net` is not available yet.",
+    )
+    workspace: Path | None = setting(
+        PATH,
+        None,
+        "One folder for the commands and files of all conversations, instead of one for each "
+        "scope.",
+        default_doc="`CLEW_HOME/work/SCOPE`",
+    )
+    memory: int = setting(
+        integer_type(least=16, unit="MB"),
+        1024,
+        "Memory of a command and all that it starts, in MB.",
+    )
+    processes: int = setting(
+        integer_type(least=4), 128, "How many processes a command may have at once."
+    )
+    seconds: int = setting(
+        integer_type(least=1, most=86400, unit="seconds"),
+        120,
+        "Seconds after which a command is stopped.",
+    )
+    output: int = setting(
+        integer_type(least=1000, unit="bytes"),
+        60_000,
+        "Bytes of a command's output that the model is shown: the first half and the last.",
+    )
+    disk: int = setting(
+        integer_type(least=1, unit="MB"), 1024, "Size that a workspace may have, in MB."
+    )
+    hosts: tuple[str, ...] = setting(
+        TEXTS, (), "The hosts that commands may reach at the level `net`, which is to come."
+    )
+    secrets: tuple[tuple[str, Secret], ...] = setting(
+        VARIABLES,
+        (),
+        "Names of environment variables that commands are given with their values; they get "
+        "nothing else of the gateway's environment.",
+    )
+    image: str = setting(
+        TEXT, "docker.io/library/python:3-slim", "The image of the containers at the level `box`."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PluginsSettings:
     """Plugins; a table `[plugins.NAME]` holds a plugin's own settings."""
 
@@ -436,6 +491,7 @@ class Settings:
     #: By name: the tables ``[channels.NAME]``.
     channels: Mapping[str, ChannelSettings] = field(default_factory=lambda: MappingProxyType({}))
     tools: ToolsSettings = ToolsSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     plugins: PluginsSettings = PluginsSettings()
     features: FeaturesSettings = FeaturesSettings()
     #: The sections that features declare, by table: ``schedule``, ``plugins.NAME``.
@@ -465,6 +521,7 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(
         "compaction": CompactionSettings,
         "lease": LeaseSettings,
         "tools": ToolsSettings,
+        "sandbox": SandboxSettings,
         "plugins": PluginsSettings,
         "features": FeaturesSettings,
     }

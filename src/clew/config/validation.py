@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.config.introspection import iter_secrets
+from clew.config.sandbox_policy import check_sandbox
 from clew.core.secret_text import find_unsendable
 from clew.errors import SettingsError
 
@@ -21,6 +22,7 @@ def find_problems(settings: Settings) -> list[str]:
     attempts: list[Callable[[], object]] = [
         settings.api.require_token_beyond_loopback,
         settings.agent.read_instructions,
+        partial(check_sandbox, settings),
         *(secret.reveal for secret in iter_secrets(settings)),
         *(partial(_check_sendable, *each) for each in _iter_header_secrets(settings)),
     ]

@@ -9,39 +9,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+from clew.sandbox.system_files import CONFIGURATION, SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.sandbox.policy import SandboxRequest
 
-_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-#: Programs of distributions that keep them elsewhere.
-_STORES: Final = ("/nix/store", "/gnu/store", "/run/current-system")
-#: Nothing with a secret: not /etc/ssl/private, which root could read.
-_CONFIGURATION: Final = (
-    "/etc/alternatives",
-    "/etc/ca-certificates",
-    "/etc/fonts",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/magic",
-    "/etc/mime.types",
-    "/etc/pki/ca-trust/extracted",
-    "/etc/pki/tls/certs",
-    "/etc/ssl/cert.pem",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/timezone",
-)
 #: Bytes of a private folder in memory.
 _TEMPORARY_SIZE: Final = 256 * 1024 * 1024
 _FIX: Final = (
@@ -55,12 +36,17 @@ class BubblewrapSandbox:
     """The sandbox of Linux with user namespaces."""
 
     name = "bubblewrap"
-    ends_with_first = True
+    #: Killing the first process ends its namespace.
+    end_signal = signal.SIGKILL
     gaps: Sequence[str] = ()
 
-    def __init__(self, state: Path, *, program: str | None = None) -> None:
+    def __init__(
+        self, state: Path, *, private: Sequence[Path] = (), program: str | None = None
+    ) -> None:
         #: Holds the generated files of /etc.
         self._etc = state / ".etc"
+        #: Folders that stay hidden also where they are in a folder of the system.
+        self._hidden = [path for path in private if any(map(path.is_relative_to, SYSTEM))]
         self._program = program or shutil.which("bwrap")
         #: The help of the program, once it was tried: older versions know fewer options.
         self._help: str | None = None
@@ -109,11 +95,11 @@ class BubblewrapSandbox:
             *("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"),
             *self._if_known("--disable-userns"),
             *("--cap-drop", "ALL", "--hostname", "sandbox"),
-            *self._system_mounts,
             # Root of the machine is the owner of /proc/sys, and needs no capability to write there.
             *("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"),
             *(*size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
             *(*size, "--tmpfs", "/tmp"),
+            *self._system_mounts,
         ]
 
     def _if_known(self, option: str, *values: str) -> Sequence[str]:
@@ -124,15 +110,17 @@ class BubblewrapSandbox:
         return [word for mount in self._iter_mounts() for word in mount]
 
     def _iter_mounts(self) -> Iterator[tuple[str, ...]]:
-        for place in (*_SYSTEM, *_STORES):
+        for place in SYSTEM:
             path = Path(place)
             if path.is_symlink():
                 yield "--symlink", str(path.readlink()), place
             elif path.exists():
                 yield "--ro-bind", place, place
-        for place in _CONFIGURATION:
+        for place in CONFIGURATION:
             if Path(place).exists():
                 yield "--ro-bind", place, place
+        for path in self._hidden:
+            yield "--tmpfs", str(path)  # a workspace in it is bound later
         for name in _generate_etc():
             yield "--ro-bind", str(self._etc / name), f"/etc/{name}"
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 Level = Literal["read", "work", "net", "box", "host"]
 LEVELS: Final[tuple[Level, ...]] = ("read", "work", "net", "box", "host")
-#: Levels that the same mechanism provides; the others have one of their own.
-CONFINED_LEVELS: Final[tuple[Level, ...]] = ("read", "work")
+
+NET_REFUSAL: Final = (
+    'the sandbox level "net" is not available yet: use "work" (no network), or "host" (no sandbox)'
+)
 
 _PATH: Final = (
     "/usr/local/sbin",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Sequence
 
     from clew.sandbox.policy import SandboxRequest
@@ -32,8 +33,8 @@ class Sandbox(Protocol):
         ...
 
     @property
-    def ends_with_first(self) -> bool:
-        """Whether all processes of the command end as soon as the first one is killed."""
+    def end_signal(self) -> signal.Signals | None:
+        """The signal to the first process that ends all of them; ``None`` if none does."""
         ...
 
     @property

@@ -34,7 +34,7 @@ _CHUNK: Final = 64 * 1024
 #: The priority of commands below that of the gateway.
 _NICENESS: Final = 10
 #: How often processes that other processes start again are killed.
-_KILL_ROUNDS: Final = 1000
+_KILL_ROUNDS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,12 +99,18 @@ async def run_command(
     wrapped = sandbox.wrap(argv, request)
     disk = get_disk_meter(request.workspace, request.limits.disk)
     begun = time.monotonic()
-    process = await _start_process(wrapped, request)
-    run = _CommandRun(process, wrapped, request.limits, sandbox, on_output)
+    # With a pipe of its own, ``wait`` would wait for all who have inherited the pipe.
+    ours, theirs = os.pipe()
+    stream, transport = await _open_stream(ours)
     try:
-        await run.follow(disk)
+        process = await _start_process(wrapped, request, theirs)
+        run = _CommandRun(process, stream, request.limits, sandbox, on_output)
+        try:
+            await run.follow(disk)
+        finally:
+            await asyncio.shield(asyncio.ensure_future(run.end_everything(wrapped)))
     finally:
-        await asyncio.shield(asyncio.ensure_future(run.end_everything()))
+        transport.close()
     return CommandResult(
         exit_code=_shell_code(process.returncode),
         output=run.output.format_text(),
@@ -115,19 +121,29 @@ async def run_command(
     )
 
 
-async def _start_process(wrapped: Sequence[str], request: SandboxRequest) -> Process:
+async def _open_stream(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(descriptor, "rb", buffering=0)
+    )
+    return stream, transport
+
+
+async def _start_process(wrapped: Sequence[str], request: SandboxRequest, output: int) -> Process:
     try:
         process = await asyncio.create_subprocess_exec(
             *wrapped,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stdout=output,
+            stderr=output,
             env=make_environment(request),
             cwd="/",
             start_new_session=True,
         )
     except OSError as error:
         raise SandboxError(f"the command cannot be started: {error.strerror or error}") from error
+    finally:
+        os.close(output)
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
     return process
@@ -143,12 +159,12 @@ class _CommandRun:
     def __init__(
         self,
         process: Process,
-        wrapped: Sequence[str],
+        stream: asyncio.StreamReader,
         limits: CommandLimits,
         sandbox: Sandbox,
         on_output: Callable[[bytes], None] | None,
     ) -> None:
-        self._process, self._wrapped, self._limits = process, wrapped, limits
+        self._process, self._stream, self._limits = process, stream, limits
         self._sandbox, self._on_output = sandbox, on_output
         self.output = BoundedOutput(limits.output)
         self.stopped: str | None = None
@@ -180,9 +196,7 @@ class _CommandRun:
             await asyncio.gather(watch, reader, return_exceptions=True)
 
     async def _read_output(self) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        while data := await stream.read(_CHUNK):
+        while data := await self._stream.read(_CHUNK):
             self.output.add_output(data)
             if self._on_output is not None:
                 self._on_output(data)
@@ -191,7 +205,7 @@ class _CommandRun:
 
     async def _ask_to_end(self, ended: asyncio.Future[int]) -> None:
         """Let the command end by itself, where it listens to signals."""
-        if not self._sandbox.ends_with_first:
+        if self._sandbox.end_signal is None:
             with suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGTERM)
         signal_descendants(self._process.pid, signal.SIGTERM)
@@ -199,16 +213,27 @@ class _CommandRun:
 
     async def _kill(self) -> None:
         """Kill all processes of the command."""
-        if not self._sandbox.ends_with_first:
-            for _ in range(_KILL_ROUNDS):
-                if not signal_descendants(self._process.pid, signal.SIGKILL):
-                    break
-                await asyncio.sleep(0)
+        if (number := self._sandbox.end_signal) is not None:
+            if self._process.returncode is None:
+                with suppress(OSError):
+                    os.kill(self._process.pid, number)
+                await self._ends_within(_GRACE)
+            if self._process.returncode is not None:
+                return
+        for _ in range(_KILL_ROUNDS):
+            if not signal_descendants(self._process.pid, signal.SIGKILL):
+                break
+            await asyncio.sleep(0)
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
+        await self._ends_within(_GRACE)
 
-    async def end_everything(self) -> None:
+    async def _ends_within(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._process.wait()
+
+    async def end_everything(self, wrapped: Sequence[str]) -> None:
         """Leave nothing behind."""
         await self._kill()
-        await self._sandbox.end_command(self._wrapped)
+        await self._sandbox.end_command(wrapped)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.cli.doctor_checks import host
 from clew.cli.doctor_checks.channels import check_channels
 from clew.cli.doctor_checks.features import check_features
+from clew.cli.doctor_checks.sandbox import check_sandbox
 from clew.cli.doctor_checks.store import check_store
 from clew.cli.logs import RedactionProcessor, suppress_logs
 from clew.cli.settings_check import find_settings_problems
@@ -21,6 +23,7 @@ from clew.plugin.loading import get_features
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
 
     from clew.cli.common import CliContext
     from clew.config import Settings
@@ -45,15 +48,12 @@ async def run_checks(
         for problem in error.problems:
             yield fail("settings", problem)
         return
-    for finding in _check_settings(settings):
-        yield finding
-    for finding in _check_code(settings):
+    for finding in chain(_check_settings(settings), _check_code(settings)):
         yield finding
     async for finding in check_features(get_features(settings)):
         yield finding
-    say("the disk and the port")
-    yield host.check_disk(home)
-    yield host.check_port(settings.api, home)
+    async for finding in _check_machine(settings, home, say):
+        yield finding
     say("the store")
     # The findings report what the log would.
     with suppress_logs(settings):
@@ -71,6 +71,17 @@ async def run_checks(
     async for finding in check_models(settings, offline=offline):
         # A provider may quote the key that it rejects.
         yield replace(finding, **hide(None, "", {"detail": finding.detail}))
+
+
+async def _check_machine(
+    settings: Settings, home: Path, say: Callable[[str], None]
+) -> AsyncIterator[DoctorFinding]:
+    say("the disk and the port")
+    yield host.check_disk(home)
+    yield host.check_port(settings.api, home)
+    say("the sandbox")
+    for finding in await check_sandbox(settings):
+        yield finding
 
 
 def _check_settings(settings: Settings) -> Iterator[DoctorFinding]:

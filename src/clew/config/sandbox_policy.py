@@ -1,0 +1,67 @@
+"""The sandbox that the settings ask for, and its settings that cannot be followed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from clew.errors import SettingsError
+from clew.sandbox.policy import NET_REFUSAL, CommandLimits, SandboxPolicy
+
+if TYPE_CHECKING:
+    from clew.config.settings import Settings
+    from clew.sandbox.policy import Level
+
+#: The folder of the workspaces, in ``CLEW_HOME``.
+WORK_FOLDER: Final = "work"
+_MEBIBYTE: Final = 1024 * 1024
+
+
+def make_sandbox_policy(settings: Settings) -> SandboxPolicy:
+    """
+    Return the terms of the settings, with the values of the secrets.
+
+    :raises SettingsError: if a secret is missing, or the settings contradict each other
+    """
+    section, home = settings.sandbox, settings.home.resolve()
+    check_sandbox(settings)
+    return SandboxPolicy(
+        level=cast("Level", section.level),
+        limits=CommandLimits(
+            memory=section.memory * _MEBIBYTE,
+            processes=section.processes,
+            seconds=float(section.seconds),
+            output=section.output,
+            disk=section.disk * _MEBIBYTE,
+        ),
+        folder=home / WORK_FOLDER,
+        shared_workspace=section.workspace and section.workspace.resolve(),
+        private=(home,),
+        secrets={name: secret.reveal() for name, secret in section.secrets},
+        image=section.image,
+    )
+
+
+def check_sandbox(settings: Settings) -> None:
+    """
+    Reject a level that is still to come, and a workspace that would give away what is private.
+
+    :raises SettingsError: if one of them is set
+    """
+    if settings.sandbox.level == "net":
+        raise SettingsError(f"sandbox.level: {NET_REFUSAL}")
+    if settings.sandbox.workspace is None:
+        return
+    workspace = settings.sandbox.workspace.resolve()
+    home, person = settings.home.resolve(), Path.home().resolve()
+    if workspace.is_relative_to(home) and not workspace.is_relative_to(home / WORK_FOLDER):
+        raise SettingsError(
+            f"sandbox.workspace is {workspace}, which is in CLEW_HOME, where commands must not "
+            f"write: name a folder elsewhere, or one in {home / WORK_FOLDER}"
+        )
+    for kept, what in ((home, "CLEW_HOME, with the database"), (person, "your home folder")):
+        if kept.is_relative_to(workspace):
+            raise SettingsError(
+                f"sandbox.workspace is {workspace}, which holds {what}: name a folder that holds "
+                "only what commands may read and change"
+            )

@@ -1,0 +1,188 @@
+"""
+Attempts to get out of a sandbox, run inside of it; each prints one line of JSON.
+
+The text of this module is given to an interpreter with ``-c`` and a description of the targets. It
+imports nothing of Clew. All targets are decoys, or are left as they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    #: What was got, and else the reason why not.
+    Outcome: TypeAlias = tuple[str, str]
+
+PTRACE_ATTACH, PTRACE_DETACH = 16, 17
+MS_REMOUNT_BIND = 32 | 4096
+#: A packet that finds no way out says so at once.
+NO_WAY = (errno.EPERM, errno.EACCES, errno.ENETUNREACH, errno.ENETDOWN, errno.EAFNOSUPPORT)
+METADATA = "169.254.169.254"
+TIMEOUT = 0.3
+
+
+def read_files(paths: list[str]) -> Outcome:
+    """Read the first file that can be read."""
+    reasons: list[str] = []
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                return f"read {len(file.read(64))} bytes of {path}", ""
+        except OSError as error:
+            reasons.append(error.strerror or str(error))
+    return "", ", ".join(dict.fromkeys(reasons))
+
+
+def read_environment(pids: list[int], canary: str) -> Outcome:
+    """Read the environment of a process outside."""
+    for pid in pids:
+        with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            if canary.encode() in file.read():
+                return f"read the environment of process {pid}", ""
+    return "", "no such process, or no permission"
+
+
+def write_files(paths: list[str]) -> Outcome:
+    """Create a file outside of the workspace."""
+    reasons: list[str] = []
+    for path in paths:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError as error:
+            reasons.append(error.strerror or str(error))
+        else:
+            os.unlink(path)
+            return f"wrote {path}", ""
+    return "", ", ".join(dict.fromkeys(reasons))
+
+
+def connect(addresses: list[tuple[str, list[object] | str]]) -> Outcome:
+    """Connect to one of the addresses; what was not refused at once may have left."""
+    reasons: list[str] = []
+    for family, address in addresses:
+        target = tuple(address) if isinstance(address, list) else address.replace("@", "\0", 1)
+        try:
+            with socket.socket(getattr(socket, family)) as client:
+                client.settimeout(TIMEOUT)
+                client.connect(target)
+                return f"connected to {address}", ""
+        except TimeoutError:
+            return f"packets to {address} were sent", ""
+        except OSError as error:
+            nobody = error.errno == errno.ECONNREFUSED and address[0] != METADATA
+            if family == "AF_INET" and not nobody and error.errno not in NO_WAY:
+                return f"packets to {address} were sent ({error.strerror})", ""
+            reasons.append(error.strerror or str(error))
+    return "", ", ".join(dict.fromkeys(reasons))
+
+
+def attach(pid: int) -> Outcome:
+    """Trace a process outside."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(PTRACE_ATTACH, pid, None, None) == 0:
+        os.waitpid(pid, 0x40000000)
+        libc.ptrace(PTRACE_DETACH, pid, None, None)
+        return f"traced process {pid}", ""
+    return "", os.strerror(ctypes.get_errno())
+
+
+def mount(folder: str) -> Outcome:
+    """Mount something, and make a mount writable again."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"none", folder.encode(), b"tmpfs", 0, None) == 0:
+        libc.umount2(folder.encode(), 2)
+        return "mounted a file system", ""
+    reason = os.strerror(ctypes.get_errno())
+    if libc.mount(None, b"/usr", None, MS_REMOUNT_BIND, None) == 0:
+        return "made /usr writable", ""
+    return "", reason
+
+
+def change_kernel(path: str) -> Outcome:
+    """Write a setting of the kernel, with the value that it has."""
+    with open(path, "r+") as file:
+        value = file.read()
+        file.seek(0)
+        file.write(value)
+    return f"wrote {path}", ""
+
+
+def kill(pid: int) -> Outcome:
+    """End a process outside."""
+    if pid == os.getpid():
+        return "", "it is another process here"
+    os.kill(pid, signal.SIGKILL)
+    return f"killed process {pid}", ""
+
+
+def swap_links(target: str, seconds: float) -> None:
+    """Let a name of the workspace lead out and in again, while the gateway reads it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        os.symlink(target, "swap-new")
+        os.replace("swap-new", "swap")
+        with open("swap-new", "w") as file:
+            file.write("inside")
+        os.replace("swap-new", "swap")
+
+
+def fork_many(count: int) -> None:
+    """Start far more processes than are allowed; each ends by itself soon."""
+    for made in range(count):
+        try:
+            if os.fork() == 0:
+                time.sleep(10)
+                os._exit(0)
+        except OSError as error:
+            print(f"refused after {made}: {error.strerror}", flush=True)
+            break
+    else:
+        print(f"started {count}", flush=True)
+    time.sleep(10)
+
+
+def attempt_all(targets: dict[str, Any]) -> None:
+    """Try everything but the processes."""
+    swapper = threading.Thread(target=swap_links, args=(targets["canary"], targets["seconds"]))
+    swapper.start()
+    attempts = {
+        "ssh": lambda: read_files(targets["ssh"]),
+        "database": lambda: read_files(targets["database"]),
+        "environ": lambda: read_environment(targets["pids"], targets["secret"]),
+        "write": lambda: write_files(targets["outside"]),
+        "loopback": lambda: connect(targets["loopback"]),
+        "lan": lambda: connect(targets["lan"]),
+        "metadata": lambda: connect(targets["metadata"]),
+        "unix": lambda: connect(targets["unix"]),
+        "ptrace": lambda: attach(targets["pids"][0]),
+        "mount": lambda: mount(targets["folder"]),
+        "kernel": lambda: change_kernel(targets["kernel"]),
+        "kill": lambda: kill(targets["pids"][0]),
+    }
+    for name, attempt in attempts.items():
+        try:
+            got, reason = attempt()
+        except OSError as error:
+            got, reason = "", error.strerror or str(error)
+        print(json.dumps([name, got, reason]), flush=True)
+    swapper.join()
+
+
+if __name__ == "__main__":
+    DESCRIBED = json.loads(sys.argv[1])
+    if isinstance(DESCRIBED, int):
+        fork_many(DESCRIBED)
+    else:
+        attempt_all(DESCRIBED)

@@ -1,0 +1,105 @@
+"""
+Landlock and seccomp: for Linux where user namespaces are forbidden, as in most containers.
+
+A command uses the same files as everybody else, but only those that are named; it cannot open a
+socket, and has no /proc. It has no private /tmp: ``TMPDIR`` is a folder in its workspace.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from clew.sandbox.landlock_launcher import CALLS, SCOPES_SINCE, landlock_version
+from clew.sandbox.policy import find_python
+from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.sandbox.policy import SandboxRequest
+
+_LAUNCHER: Final = Path(__file__).with_name("landlock_launcher.py")
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_TEMPORARY: Final = ".tmp"
+_FIX: Final = "use Linux 5.13 or newer with lsm=landlock among the kernel's parameters"
+
+
+class LandlockSandbox:
+    """The sandbox of Linux without user namespaces."""
+
+    name = "Landlock"
+    #: The launcher ends everything, as soon as it is asked to.
+    end_signal = signal.SIGTERM
+
+    def __init__(self, *, private: Sequence[Path] = ()) -> None:
+        self._private = private
+
+    @property
+    def gaps(self) -> Sequence[str]:
+        if landlock_version() >= SCOPES_SINCE:
+            return ()
+        return (
+            "a command can send signals to other processes of this user",
+            "processes that start others faster than they are ended",
+        )
+
+    async def probe(self) -> ProbeReport:
+        detail = self._find_obstacle()
+        if detail:
+            return ProbeReport(works=False, detail=detail, fix=_FIX)
+        code, said = await run_program(self._launch(["/bin/true"], [], [], "/", {}))
+        if code == 0:
+            return ProbeReport(works=True)
+        detail = f"Landlock does not work here ({said.strip() or f'exit code {code}'})"
+        return ProbeReport(works=False, detail=detail, fix=_FIX)
+
+    def _find_obstacle(self) -> str:
+        if sys.platform != "linux":
+            return "Landlock is a part of Linux"
+        if platform.machine() not in CALLS:
+            return f"the network cannot be cut off on this processor ({platform.machine()})"
+        if landlock_version() < 1:
+            return "this kernel has no Landlock"
+        inside = [path for path in self._private if any(map(path.is_relative_to, SYSTEM))]
+        # What is inside of a folder that can be read cannot be taken away from it.
+        return f"{inside[0]} is in a folder that every command reads" if inside else ""
+
+    def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
+        workspace = str(request.workspace)
+        changing = request.level == "work"
+        return self._launch(
+            limit_argv(argv, request),
+            [*map(str, request.readable), workspace],
+            [workspace] if changing else [],
+            workspace,
+            {"TMPDIR": f"{workspace}/{_TEMPORARY}"} if changing else {},
+        )
+
+    def _launch(
+        self,
+        argv: Sequence[str],
+        readable: Sequence[str],
+        writable: Sequence[str],
+        workspace: str,
+        environment: dict[str, str],
+    ) -> list[str]:
+        rules = {
+            "readable": [*SYSTEM, *CONFIGURATION, *NAMES, *readable],
+            "writable": [*_DEVICES, *writable],
+            "workspace": [workspace],
+            "environment": environment,
+        }
+        python = str(find_python().executable)
+        return [python, "-I", "-S", str(_LAUNCHER), json.dumps(rules), *argv]
+
+    async def prepare(self, request: SandboxRequest) -> None:
+        (request.workspace / _TEMPORARY).mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    async def end_command(self, argv: Sequence[str]) -> None:
+        """Do nothing: the launcher ends what the command left."""

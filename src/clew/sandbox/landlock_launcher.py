@@ -1,0 +1,229 @@
+"""
+A program that confines itself with Landlock and seccomp, runs a command and ends what is left.
+
+``python -I -S landlock_launcher.py RULES COMMAND …``; it imports nothing of Clew, to start fast.
+It stays as the parent of the command, and ends everything that descends from it at once: with
+signals kept inside of its domain, ``kill(-1)`` reaches all of those and nothing else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import platform
+import signal
+import stat
+import struct
+import sys
+from contextlib import suppress
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.syscall.restype = ctypes.c_long
+
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 22, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+CAPABILITIES = 64
+#: Exit code of the launcher itself, as that of a shell for what cannot be run.
+FAILED = 126
+
+# Rights on files, in the order of their bits; those after the first 13 came with later versions.
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+FIRST_RIGHTS = (1 << 13) - 1
+MAKE_DEVICES = (1 << 6) | (1 << 11)
+READ = EXECUTE | READ_FILE | READ_DIR
+ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+SCOPES_SINCE, SCOPE_SIGNALS, ALL_SCOPES = 6, 2, 3  # all: signals and abstract sockets
+
+#: By machine: the number of its architecture, and of the calls that are refused.
+#: socket, ptrace, process_vm_readv, process_vm_writev, add_key, request_key, keyctl, bpf,
+#: perf_event_open, mount, umount2, pivot_root, unshare, setns, userfaultfd.
+CALLS = {
+    "x86_64": (
+        0xC000003E,
+        (41, 101, 310, 311, 248, 249, 250, 321, 298, 165, 166, 155, 272, 308, 323),
+    ),
+    "aarch64": (
+        0xC00000B7,
+        (198, 117, 270, 271, 217, 218, 219, 280, 241, 40, 39, 41, 97, 268, 282),
+    ),
+}
+#: The same everywhere: io_uring_setup, open_tree, move_mount, fsopen, fsmount, pidfd_getfd.
+NEW_CALLS = (425, 428, 429, 430, 432, 438)
+
+
+def call(number: int, *arguments: object) -> int:
+    """Make a system call."""
+    found = LIBC.syscall(number, *arguments)
+    if found < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return found
+
+
+def control(option: int, *values: object) -> None:
+    """Call ``prctl``."""
+    padded = [*values, *[0] * (4 - len(values))]
+    if LIBC.prctl(option, *(ctypes.c_ulong(v) if isinstance(v, int) else v for v in padded)):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock in this kernel; 0 if there is none."""
+    try:
+        return call(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+    except OSError:
+        return 0
+
+
+def restrict_files(readable: list[str], writable: list[str]) -> None:
+    """Leave only these folders and files; refuse signals to processes outside, where possible."""
+    version = landlock_version()
+    if version < 1:
+        raise OSError(errno.EOPNOTSUPP, "Landlock is not enabled in this kernel")
+    handled = FIRST_RIGHTS
+    for least, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
+        handled |= right if version >= least else 0
+    ruleset = create_ruleset(handled, ALL_SCOPES if version >= SCOPES_SINCE else 0)
+    for paths, rights in ((readable, READ), (writable, handled & ~MAKE_DEVICES)):
+        for path in paths:
+            add_rule(ruleset, path, rights & handled)
+    restrict_self(ruleset)
+
+
+def create_ruleset(handled: int, scopes: int) -> int:
+    """Return the descriptor of a new ruleset; old kernels know only the first field."""
+    attributes = struct.pack("QQQ", handled, 0, scopes)[: 24 if scopes else 8]
+    return call(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+
+
+def restrict_self(ruleset: int) -> None:
+    """Put this process, and all that it starts, under the ruleset."""
+    control(PR_SET_NO_NEW_PRIVS, 1)
+    call(RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def confine_signals() -> bool:
+    """Return whether signals of this process now reach only what descends from it."""
+    if landlock_version() < SCOPES_SINCE:
+        return False
+    restrict_self(create_ruleset(0, SCOPE_SIGNALS))
+    try:
+        os.kill(os.getppid(), 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        pass
+    return False
+
+
+def add_rule(ruleset: int, path: str, rights: int) -> None:
+    """Allow the rights on what is at a path, if anything is."""
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(os.fstat(place).st_mode):
+        rights &= ON_FILES
+    call(ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, place), 0)
+    os.close(place)
+
+
+def refuse_calls() -> None:
+    """Refuse system calls that reach the network, other processes or mounts."""
+    architecture, calls = CALLS[platform.machine()]
+    refused = (*calls, *NEW_CALLS)
+    program = [
+        (0x20, 0, 0, 4),  # load the architecture
+        (0x15, 1, 0, architecture),
+        (0x06, 0, 0, 0x00050000 | errno.EPERM),
+        (0x20, 0, 0, 0),  # load the number of the call
+        (0x35, len(refused) + 1, 0, 0x40000000),  # x32, a second numbering
+        *((0x15, len(refused) - at, 0, number) for at, number in enumerate(refused)),
+        (0x06, 0, 0, 0x7FFF0000),  # allow
+        (0x06, 0, 0, 0x00050000 | errno.EPERM),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+    header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    control(PR_SET_SECCOMP, 2, ctypes.c_char_p(header))
+
+
+def drop_capabilities() -> None:
+    """Take care that root has no more rights than its files after ``exec``."""
+    for capability in range(CAPABILITIES):
+        try:
+            control(PR_CAPBSET_DROP, capability)
+        except OSError:
+            return  # the last one that the kernel knows; or not root, who has none
+
+
+def run_confined(rules: dict[str, list[str]], argv: list[str]) -> None:
+    """Become the command."""
+    control(PR_SET_PDEATHSIG, signal.SIGKILL)
+    drop_capabilities()
+    os.chdir(rules["workspace"][0])
+    restrict_files(rules["readable"], rules["writable"])
+    refuse_calls()
+    os.execvp(argv[0], argv)
+
+
+def list_children() -> list[int]:
+    """Return the children of this process, which has one thread."""
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return [*map(int, file.read().split())]
+
+
+def end_descendants(*, confined: bool) -> None:
+    """Kill all that descends from this process, and wait for it."""
+    while True:
+        # One step for the kernel: no process can start another one in between.
+        for process in [-1] if confined else list_children():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def supervise(command: int, *, confined: bool) -> int:
+    """Wait for the command; return its exit code as a shell has it."""
+
+    def end_now(number: int, _: object) -> None:
+        end_descendants(confined=confined)
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end_now)
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == command:
+            end_descendants(confined=confined)
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def main() -> int:
+    """Run the command that the arguments name."""
+    rules, argv = json.loads(sys.argv[1]), sys.argv[2:]
+    os.environ.update(rules["environment"])
+    # When the gateway dies, everything ends in the same way.
+    control(PR_SET_PDEATHSIG, signal.SIGTERM)
+    control(PR_SET_CHILD_SUBREAPER, 1)
+    confined = confine_signals()
+    command = os.fork()
+    if command:
+        return supervise(command, confined=confined)
+    try:
+        run_confined(rules, argv)
+    except (OSError, KeyError) as error:
+        os.write(2, f"the command cannot be confined or run: {error}\n".encode())
+    os._exit(FAILED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The choice of the sandbox that is in force: the first one that works when it is tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.sandbox.bubblewrap import BubblewrapSandbox
+from clew.sandbox.container import ContainerSandbox
+from clew.sandbox.errors import SandboxUnavailable
+from clew.sandbox.landlock import LandlockSandbox
+from clew.sandbox.policy import NET_REFUSAL
+from clew.sandbox.seatbelt import SeatbeltSandbox
+from clew.sandbox.unconfined import HOST_WARNING, UnconfinedHost
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.sandbox.policy import Level, SandboxPolicy
+    from clew.sandbox.protocol import ProbeReport, Sandbox
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxChoice:
+    """The sandbox in force, if there is one, and what was tried before it."""
+
+    level: Level
+    sandbox: Sandbox | None
+    #: The name of each that does not work, with the report of its try.
+    failures: Sequence[tuple[str, ProbeReport]] = ()
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no command can run: a sentence with what to do; ``None`` if one can."""
+        if self.sandbox is not None:
+            return None
+        if self.level == "net":
+            return NET_REFUSAL
+        reasons = "; ".join(report.detail for _, report in self.failures)
+        fixes = [report.fix for _, report in self.failures if report.fix]
+        return (
+            f"there is no sandbox for the level {self.level} here, so no command runs ({reasons})"
+            + (f"; {fixes[0]}" if fixes else "")
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """What must be told for as long as it is so; ``None`` if nothing."""
+        return HOST_WARNING if isinstance(self.sandbox, UnconfinedHost) else None
+
+    def require_sandbox(self) -> Sandbox:
+        """
+        Return the sandbox; there is never a silent fall to the host.
+
+        :raises SandboxUnavailable: saying why there is none, and what to install
+        """
+        if self.sandbox is None:
+            raise SandboxUnavailable(self.refusal or "there is no sandbox")
+        return self.sandbox
+
+
+async def choose_sandbox(policy: SandboxPolicy) -> SandboxChoice:
+    """Try the sandboxes of the level in order, and return the first one that works."""
+    failures: list[tuple[str, ProbeReport]] = []
+    for candidate in make_candidates(policy):
+        report = await candidate.probe()
+        if report.works:
+            return SandboxChoice(level=policy.level, sandbox=candidate, failures=tuple(failures))
+        failures.append((candidate.name, report))
+    return SandboxChoice(level=policy.level, sandbox=None, failures=tuple(failures))
+
+
+def make_candidates(policy: SandboxPolicy) -> Sequence[Sandbox]:
+    """Return what can provide the level, the strongest first; nothing for ``net``."""
+    match policy.level:
+        case "read" | "work":
+            return (
+                BubblewrapSandbox(policy.folder, private=policy.private),
+                LandlockSandbox(private=policy.private),
+                SeatbeltSandbox(),
+            )
+        case "box":
+            return (ContainerSandbox(policy.image),)
+        case "host":
+            return (UnconfinedHost(),)
+        case _:
+            return ()

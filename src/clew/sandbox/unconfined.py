@@ -1,0 +1,39 @@
+"""The host itself: nothing is kept apart. For people who decide so, and are told all the time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from clew.sandbox.protocol import ProbeReport, limit_argv
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.sandbox.policy import SandboxRequest
+
+#: For doctor, status, the log and the question before a command.
+HOST_WARNING: Final = (
+    "commands run without a sandbox, with all rights of this user: set sandbox.level to work"
+)
+
+
+class UnconfinedHost:
+    """The absence of a sandbox."""
+
+    name = "no sandbox"
+    end_signal = None
+    gaps: Sequence[str] = ("everything: files, network and processes of this user",)
+
+    async def probe(self) -> ProbeReport:
+        return ProbeReport(works=True)
+
+    def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
+        script = 'cd "$1" && shift && exec "$@"'
+        limited = limit_argv(argv, request)
+        return ["/bin/sh", "-c", script, "sh", str(request.workspace), *limited]
+
+    async def prepare(self, request: SandboxRequest) -> None:
+        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    async def end_command(self, argv: Sequence[str]) -> None:
+        """Do nothing: the processes are those of the tree."""
