@@ -52,7 +52,8 @@ async def test_without_a_sandbox_the_attempts_succeed(
     """Else it would not be the sandbox that stops them."""
     monkeypatch.setattr(escapes, "_METADATA", "127.0.0.2")
     found = await list_open(UnconfinedHost(), tmp_path)
-    assert {"ssh", "database", "environ", "write", "loopback", "unix", "kill"} <= found.keys()
+    expected = {"ssh", "database", "environ", "write", "mode", "loopback", "unix", "limits", "kill"}
+    assert expected <= found.keys()
     # A limit stops the one, and the gateway's own way of opening files the other.
     assert not {"fork", "swap"} & found.keys()
 

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -66,6 +67,18 @@ def write_files(paths: list[str]) -> Outcome:
             os.unlink(path)
             return f"wrote {path}", ""
     return "", ", ".join(dict.fromkeys(reasons))
+
+
+def change_mode(path: str) -> Outcome:
+    """Change the permissions of a file outside, and its owner."""
+    os.chmod(path, 0o640)
+    return f"changed the mode of {path}", ""
+
+
+def limit_process(pid: int) -> Outcome:
+    """Take away what a process outside needs to go on."""
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (8, 8))
+    return f"limited process {pid}", ""
 
 
 def connect(addresses: list[tuple[str, list[object] | str]]) -> Outcome:
@@ -166,6 +179,8 @@ def attempt_all(targets: dict[str, Any]) -> None:
         "lan": lambda: connect(targets["lan"]),
         "metadata": lambda: connect(targets["metadata"]),
         "unix": lambda: connect(targets["unix"]),
+        "mode": lambda: change_mode(targets["canary"]),
+        "limits": lambda: limit_process(targets["pids"][0]),
         "ptrace": lambda: attach(targets["pids"][0]),
         "mount": lambda: mount(targets["folder"]),
         "kernel": lambda: change_kernel(targets["kernel"]),

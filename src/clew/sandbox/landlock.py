@@ -2,7 +2,8 @@
 Landlock and seccomp: for Linux where user namespaces are forbidden, as in most containers.
 
 A command uses the same files as everybody else, but only those that are named; it cannot open a
-socket, and has no /proc. It has no private /tmp: ``TMPDIR`` is a folder in its workspace.
+socket, and has no /proc. It has no private /tmp: ``TMPDIR`` is a folder in its workspace. It cannot
+change the mode of a file, not even of its own: Landlock does not tell them apart.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import json
 import platform
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from clew.sandbox.landlock_launcher import CALLS, SCOPES_SINCE, landlock_version
+from clew.sandbox.landlock_launcher import MACHINES, SCOPES_SINCE, landlock_version
 from clew.sandbox.policy import find_python
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
 from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
@@ -42,9 +44,11 @@ class LandlockSandbox:
 
     @property
     def gaps(self) -> Sequence[str]:
+        always = ("names, sizes and dates of files elsewhere can be seen, not their content",)
         if landlock_version() >= SCOPES_SINCE:
-            return ()
+            return always
         return (
+            *always,
             "a command can send signals to other processes of this user",
             "processes that start others faster than they are ended",
         )
@@ -62,7 +66,7 @@ class LandlockSandbox:
     def _find_obstacle(self) -> str:
         if sys.platform != "linux":
             return "Landlock is a part of Linux"
-        if platform.machine() not in CALLS:
+        if platform.machine() not in MACHINES:
             return f"the network cannot be cut off on this processor ({platform.machine()})"
         if landlock_version() < 1:
             return "this kernel has no Landlock"
@@ -99,7 +103,9 @@ class LandlockSandbox:
         return [python, "-I", "-S", str(_LAUNCHER), json.dumps(rules), *argv]
 
     async def prepare(self, request: SandboxRequest) -> None:
-        (request.workspace / _TEMPORARY).mkdir(parents=True, exist_ok=True, mode=0o700)
+        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):  # whatever a command has put there
+            (request.workspace / _TEMPORARY).mkdir(mode=0o700)
 
     async def end_command(self, argv: Sequence[str]) -> None:
         """Do nothing: the launcher ends what the command left."""

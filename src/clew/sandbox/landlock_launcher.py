@@ -38,21 +38,60 @@ READ = EXECUTE | READ_FILE | READ_DIR
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 SCOPES_SINCE, SCOPE_SIGNALS, ALL_SCOPES = 6, 2, 3  # all: signals and abstract sockets
 
-#: By machine: the number of its architecture, and of the calls that are refused.
-#: socket, ptrace, process_vm_readv, process_vm_writev, add_key, request_key, keyctl, bpf,
-#: perf_event_open, mount, umount2, pivot_root, unshare, setns, userfaultfd.
-CALLS = {
-    "x86_64": (
-        0xC000003E,
-        (41, 101, 310, 311, 248, 249, 250, 321, 298, 165, 166, 155, 272, 308, 323),
-    ),
-    "aarch64": (
-        0xC00000B7,
-        (198, 117, 270, 271, 217, 218, 219, 280, 241, 40, 39, 41, 97, 268, 282),
-    ),
+#: By machine: its place in the tuples below, and the number of its architecture.
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+#: System calls that are refused, as numbered on each machine: the network, other processes,
+#: mounts, keys and memory of this user's other programs, and what Landlock does not control on
+#: files elsewhere: their modes, owners and attributes.
+REFUSED = {
+    "socket": (41, 198),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "chown": (92, None),
+    "lchown": (94, None),
+    "fchown": (93, 55),
+    "fchownat": (260, 54),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "io_uring_setup": (425, 425),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsmount": (432, 432),
+    "pidfd_getfd": (438, 438),
+    "mount_setattr": (442, 442),
+    "fchmodat2": (452, 452),
+    "setxattrat": (463, 463),
+    "removexattrat": (466, 466),
+    "open_tree_attr": (467, 467),
+    "file_setattr": (469, 469),
 }
-#: The same everywhere: io_uring_setup, open_tree, move_mount, fsopen, fsmount, pidfd_getfd.
-NEW_CALLS = (425, 428, 429, 430, 432, 438)
+#: Allowed for the calling process only: the limits of the gateway are not a command's to set.
+OWN_LIMITS = (302, 261)
 
 
 def call(number: int, *arguments: object) -> int:
@@ -135,18 +174,23 @@ def add_rule(ruleset: int, path: str, rights: int) -> None:
 
 
 def refuse_calls() -> None:
-    """Refuse system calls that reach the network, other processes or mounts."""
-    architecture, calls = CALLS[platform.machine()]
-    refused = (*calls, *NEW_CALLS)
+    """Refuse the calls above to this process and all that it starts."""
+    place, architecture = MACHINES[platform.machine()]
+    numbers = [each[place] for each in REFUSED.values()]
+    refused = [number for number in numbers if number is not None]
+    allow, refuse = (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | errno.EPERM)
     program = [
         (0x20, 0, 0, 4),  # load the architecture
         (0x15, 1, 0, architecture),
-        (0x06, 0, 0, 0x00050000 | errno.EPERM),
+        refuse,
         (0x20, 0, 0, 0),  # load the number of the call
-        (0x35, len(refused) + 1, 0, 0x40000000),  # x32, a second numbering
-        *((0x15, len(refused) - at, 0, number) for at, number in enumerate(refused)),
-        (0x06, 0, 0, 0x7FFF0000),  # allow
-        (0x06, 0, 0, 0x00050000 | errno.EPERM),
+        (0x35, len(refused) + 4, 0, 0x40000000),  # x32, a second numbering
+        *((0x15, len(refused) + 3 - at, 0, number) for at, number in enumerate(refused)),
+        (0x15, 0, 2, OWN_LIMITS[place]),
+        (0x20, 0, 0, 16),  # load its first argument: the process
+        (0x15, 0, 1, 0),
+        allow,
+        refuse,
     ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
     header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))

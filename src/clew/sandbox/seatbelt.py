@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -88,7 +89,9 @@ class SeatbeltSandbox:
         ]
 
     async def prepare(self, request: SandboxRequest) -> None:
-        (request.workspace / _TEMPORARY).mkdir(parents=True, exist_ok=True, mode=0o700)
+        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):  # whatever a command has put there
+            (request.workspace / _TEMPORARY).mkdir(mode=0o700)
 
     async def end_command(self, argv: Sequence[str]) -> None:
         """Do nothing: the processes are those of the group."""
