@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.rpc import dispatch
 from clew.wire.errors import ErrorCode
-from clew.wire.openrpc import COMMON_ERRORS
+from clew.wire.openrpc import COMMON_ERRORS as COMMON
 
 if TYPE_CHECKING:
     from clew.wire.errors import RpcError
@@ -22,7 +22,9 @@ def observe() -> None:
 
     def outer(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
         method = BUILTIN_OPERATIONS.get(request.method)
-        if method is not None and error.code not in {*COMMON_ERRORS, *method.definition.errors}:
+        # To a caller outside its scope it is no method.
+        always = {*COMMON, ErrorCode.METHOD_NOT_FOUND}
+        if method is not None and error.code not in {*always, *method.definition.errors}:
             _undeclared.append(f"{request.method} answered {ErrorCode(error.code).name}")
         return inner(request, error)
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
     from clew.agent.compactor import Compactor
     from clew.agent.models import Model
+    from clew.api.operations import Operations
     from clew.commands.registry import ChatCommandReply, CommandContext, CommandRegistry
     from clew.config import Settings
     from clew.core.side_answer import SideAnswer
@@ -82,6 +83,16 @@ class Application:
     store: Store
     engine: Engine
     commands: CommandRegistry = BUILTIN_REGISTRY
+
+    def build_operations(self) -> Operations:
+        """
+        Return what clients can call: the operations of Clew and its features.
+
+        :raises SettingsError: if one cannot be made, or its name is taken
+        """
+        from clew.api.builtin_operations import build_operations  # noqa: PLC0415  (only servers need it)
+
+        return build_operations(self.engine.features)
 
 
 @asynccontextmanager

@@ -14,7 +14,6 @@ from httpx2 import ASGITransport, AsyncClient
 
 from clew.api.app import create_app
 from clew.api.builtin_operations import build_operations
-from clew.api.metrics import MetricsEndpoint, RequestStats
 from clew.cli.commands import COMMANDS
 from clew.cli.doctor_checks.features import check_features
 from clew.cli.entry_point import run_command
@@ -121,12 +120,10 @@ async def test_its_parts_run_and_nothing_is_left_of_a_deleted_conversation(
         assert "/harvest: harvest a plant" in listed.splitlines()
         seen = cast("dict[str, int]", vars(features.plugins["garden"])["seen"])
         await wait_until(lambda: seen["service"] > 0 and seen["periodic"] > 0 and seen["hook"] > 0)
-        endpoint = MetricsEndpoint(engine=engine, stats=RequestStats())
-        told: Any = await endpoint.render_metrics(None, None, None)  # type: ignore[arg-type]
-        assert b"\nclew_garden_guards " in told.body
         app = create_app(engine, settings)
         async with AsyncClient(transport=ASGITransport(app), base_url="http://localhost") as client:
             assert (await client.get("/api/garden/crop")).json() == {"roses": 2}
+            assert "\nclew_garden_guards " in (await client.get("/metrics")).text
             assert "/api/garden/crop" in (await client.get("/openapi.json")).json()["paths"]
         discovered: Any = build_openrpc("1", build_operations(features).methods)
         assert "garden.crop" in [method["name"] for method in discovered["methods"]]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from clew.tui.client import EventSubscription
     from clew.tui.transports import Connect
     from clew.wire.event_models import AnyNotice
+
+    Serve = Callable[[AsyncIterator[str], Callable[[str], Awaitable[None]]], Awaitable[None]]
     from tests.integration.api_server import Server
 
 
@@ -45,11 +47,16 @@ def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
             settings=server.settings,
             viewer=viewer,
         )
+    return in_process(serve_over(office))
+
+
+def serve_over(context: RpcContext) -> Serve:
+    """The server's side of a connection within the process."""
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
-        await serve_client(office, frames, send)
+        await serve_client(context, frames, send)
 
-    return in_process(serve)
+    return serve
 
 
 @asynccontextmanager

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from clew.api.rpc.context import OperationCall
+    from clew.api.operation_call import OperationCall
 
 
 class CountParams(Params):

@@ -26,10 +26,19 @@ RPC = (
         test=f"{_RPC}another_scope_sees_and_changes_nothing",
     ),
     Mutation(
+        name="rpc-local",
+        mechanism="what shows this machine is only for callers that see everything",
+        file="src/clew/api/authorization.py",
+        old="    if callers is CallerKind.LOCAL and context.viewer != LOCAL:\n",
+        new="    if False:\n",
+        test="tests/integration/test_operation_scopes.py::"
+        "test_over_rpc_a_caller_reaches_its_own_things_and_nobody_elses",
+    ),
+    Mutation(
         name="rpc-key",
         mechanism="a message that is sent again with its key is stored once",
-        file=f"{_API}/turns.py",
-        old=("        key=_idempotency_key(call, given),\n"),
+        file="src/clew/api/handlers/turns.py",
+        old=("        key=call.make_key(given),\n"),
         new="        key=None,\n",
         test=f"{_RPC}a_message_that_is_sent_again_with_its_key_is_stored_once[sqlite]",
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -14,35 +13,26 @@ from starlette.routing import WebSocketRoute
 
 from clew.api.auth import AuthMiddleware
 from clew.api.builtin_operations import build_operations
-from clew.api.chat_completions import ChatCompletionsEndpoint
-from clew.api.conversations import ConversationEndpoints
 from clew.api.cors import cors_middleware
-from clew.api.endpoints import build_routes
-from clew.api.events import EventsEndpoint
-from clew.api.health import offered_models
-from clew.api.health_endpoints import SystemEndpoints
-from clew.api.metrics import MetricsEndpoint, MetricsMiddleware, RequestStats
-from clew.api.openapi import build_openapi
+from clew.api.http_call import HttpServer
 from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
-from clew.api.routes import build_endpoints
+from clew.api.request_stats import MetricsMiddleware, RequestStats
+from clew.api.routes import build_routes, iter_endpoints
 from clew.api.rpc.context import RpcContext
 from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
-from clew.api.webhooks import WebhookEndpoint
 from clew.commands.builtin import BUILTIN_REGISTRY
-from clew.distribution import VERSION
+from clew.core.scope import LOCAL
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.requests import Request
 
-    from clew.api.endpoints import AnyEndpoint
     from clew.api.operations import Operations
     from clew.commands.registry import CommandRegistry
     from clew.config import Settings
+    from clew.core.scope import Scope
     from clew.engine.engine import Engine
 
 
@@ -52,6 +42,7 @@ def create_app(
     *,
     operations: Operations | None = None,
     commands: CommandRegistry = BUILTIN_REGISTRY,
+    viewer: Scope = LOCAL,
     leaving: ShutdownSignals | None = None,
     pace: ApiTimeouts = DEFAULT_TIMEOUTS,
     name: str = "",
@@ -59,21 +50,30 @@ def create_app(
     """
     Return the API over a running engine as an ASGI application.
 
-    It starts and stops nothing, so it can be mounted in another program. ``leaving``
+    It starts and stops nothing, so it can be mounted in another program. Its clients see
+    the conversations of the ``viewer``: ``local`` sees all. ``leaving``
     signals that its server is stopping. ``name`` identifies this server to clients that
     look for it.
     """
-    leaving, served = leaving or ShutdownSignals(), RequestStats()
+    served = RequestStats()
     context = RpcContext(
         engine=engine,
         settings=settings,
         operations=operations or build_operations(engine.features),
         commands=commands,
+        viewer=viewer,
         may_configure=settings.api.token is not None,
+    )
+    server = HttpServer(
+        context=context,
+        endpoints=tuple(iter_endpoints(context.operations)),
+        leaving=leaving or ShutdownSignals(),
+        stats=served,
+        timeouts=pace,
     )
     app = Starlette(
         routes=[
-            *build_routes(_build_endpoints(context, leaving, served, pace), pace),
+            *build_routes(server),
             WebSocketRoute("/api/ws", RpcWebSocketEndpoint(context, name).serve_socket),
         ],
         middleware=[
@@ -91,34 +91,6 @@ def create_app(
     # A redirect would repeat whatever the client wrote as Host.
     app.router.redirect_slashes = False
     return app
-
-
-def _build_endpoints(
-    context: RpcContext, leaving: ShutdownSignals, served: RequestStats, pace: ApiTimeouts
-) -> Sequence[AnyEndpoint]:
-    engine, settings = context.engine, context.settings
-    models = offered_models(settings.model.name)
-    rule = settings.session.double_text
-    conversations = ConversationEndpoints(engine=engine, double_text=rule, shutdown=leaving.stop)
-
-    @cache
-    def openapi_document() -> dict[str, object]:
-        return build_openapi(endpoints, version=VERSION, with_token=settings.api.token is not None)
-
-    endpoints = build_endpoints(
-        context,
-        chat=ChatCompletionsEndpoint(
-            engine=engine, models=models, double_text=rule, shutdown=leaving.stop, pace=pace
-        ),
-        conversations=conversations,
-        events=EventsEndpoint(
-            engine=engine, conversations=conversations, shutdown=leaving.drain, pace=pace
-        ),
-        hooks=WebhookEndpoint(registry=engine.webhooks, timeouts=pace),
-        metrics=MetricsEndpoint(engine=engine, stats=served),
-        system=SystemEndpoints(engine=engine, models=models, openapi=openapi_document),
-    )
-    return endpoints
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:

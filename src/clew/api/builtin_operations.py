@@ -7,11 +7,29 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel
 
 from clew.api import schemas
+from clew.api.builtin_endpoints import (
+    CONVERSATION_PATH,
+    END_SESSION,
+    KEY_HEADERS,
+    OPENAI_ENDPOINTS,
+    SHOW_CONVERSATION,
+    STREAM_EVENTS,
+    SYSTEM_ENDPOINTS,
+)
+from clew.api.handlers import conversations, settings, turns
+from clew.api.operation_endpoint import answer_once, show_afterwards
+from clew.api.operation_scope import (
+    CLIENTS,
+    LOCAL_CLIENTS,
+    ONE_CONVERSATION,
+    OWNER,
+    NamedKind,
+    OperationScope,
+)
 from clew.api.operations import HttpBinding, Operation, OperationRegistry
-from clew.api.rpc import conversations, settings, turns
 from clew.errors import SettingsError
 from clew.plugin.declarations import OperationSource
-from clew.wire import methods
+from clew.wire import methods, models
 from clew.wire.params import Params
 
 if TYPE_CHECKING:
@@ -24,24 +42,30 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=BaseModel)
 
-_CONVERSATION = "/api/conversations/{id}"
-
 
 def _ordered(
     definition: RpcMethod[P, R],
     handler: Callable[[Any, P], Awaitable[R]],
-    http: HttpBinding | None = None,
+    scope: OperationScope,
+    *http: HttpBinding,
+    is_ordered: bool = True,
 ) -> AnyOperation:
-    return Operation(definition=definition, handler=handler, is_ordered=True, http=http)
+    return Operation(
+        definition=definition, handler=handler, scope=scope, is_ordered=is_ordered, http=http
+    )
 
 
 def _concurrent(
     definition: RpcMethod[P, R],
     handler: Callable[[Any, P], Awaitable[R]],
-    http: HttpBinding | None = None,
+    scope: OperationScope,
+    *http: HttpBinding,
 ) -> AnyOperation:
-    return Operation(definition=definition, handler=handler, is_ordered=False, http=http)
+    return _ordered(definition, handler, scope, *http, is_ordered=False)
 
+
+_TARGET = OperationScope(names={"conversation": NamedKind.TARGET})
+_INPUT = OperationScope(names={"inbox_id": NamedKind.INPUT})
 
 _LIST = HttpBinding(
     method="GET",
@@ -59,77 +83,165 @@ _SEARCH = HttpBinding(
 )
 _ENTRIES = HttpBinding(
     method="GET",
-    path=f"{_CONVERSATION}/entries",
+    path=f"{CONVERSATION_PATH}/entries",
     summary="Entries of its log, in order",
     answer="A page of them",
     query=schemas.EntriesQueryParams,
 )
+_SUBMIT = HttpBinding(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/messages",
+    summary="Say something; the answer is an entry of the log",
+    answer="It is stored",
+    subject="session_id",
+    body=schemas.MessageRequest,
+    headers=KEY_HEADERS,
+    status=202,
+    result=schemas.AcceptedShape,
+    respond=answer_once,
+)
+_RENAME = HttpBinding(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/rename",
+    summary="Give it a title, or take it away",
+    answer="The conversation",
+    # Nothing is created for a new NAME.
+    scope=ONE_CONVERSATION,
+    body=schemas.RenameRequest,
+)
 _BRANCH = HttpBinding(
     method="POST",
-    path=f"{_CONVERSATION}/branch",
+    path=f"{CONVERSATION_PATH}/branch",
     summary="Copy its context into a new conversation",
     answer="The copy",
     body=schemas.BranchRequest,
 )
+_REWIND = HttpBinding(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/rewind",
+    summary="Go back to an earlier entry; the log keeps all",
+    answer="The conversation",
+    body=schemas.RewindRequest,
+    result=models.ConversationShape,
+    respond=show_afterwards,
+)
+_COMPACT = HttpBinding(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/compact",
+    summary="Replace what is old by a summary, or say what that would do",
+    answer="What came of it",
+    subject="session_id",
+    body=schemas.CompactRequest,
+    result=models.CompactedShape,
+)
+_RESTORE = HttpBinding(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/restore",
+    summary="Undo the compaction that opened its session",
+    answer="The conversation",
+    subject="session_id",
+    fixed={"undo": True},
+    result=models.ConversationShape,
+    respond=show_afterwards,
+)
 _DELETE = HttpBinding(
     method="DELETE",
-    path=_CONVERSATION,
+    path=CONVERSATION_PATH,
     summary="Delete it: nobody can read or write it",
     answer="Until when it can be undeleted",
     result=schemas.Deleted,
 )
 _UNDELETE = HttpBinding(
     method="POST",
-    path=f"{_CONVERSATION}/undelete",
+    path=f"{CONVERSATION_PATH}/undelete",
     summary="Bring a deleted conversation back, by its id",
     answer="The conversation",
 )
 
 _CONVERSATIONS = (
-    _ordered(methods.OPEN, conversations.open_conversation),
-    _ordered(methods.NEW, conversations.new_conversation),
-    _ordered(methods.RESUME, conversations.resume_conversation),
-    _ordered(methods.CLOSE, conversations.close_conversation),
-    _concurrent(methods.LIST, conversations.list_conversations, _LIST),
-    _concurrent(methods.STATUS, conversations.get_status),
-    _concurrent(methods.ENTRIES, conversations.list_entries, _ENTRIES),
-    _concurrent(methods.SEARCH, conversations.search_messages, _SEARCH),
-    _ordered(methods.RENAME, conversations.rename_conversation),
-    _ordered(methods.BRANCH, conversations.branch_conversation, _BRANCH),
-    _ordered(methods.REWIND, conversations.rewind_conversation),
-    _ordered(methods.UNDO, conversations.undo_exchanges),
-    _ordered(methods.RETRY, conversations.retry_exchange),
-    _ordered(methods.DELETE, conversations.delete_conversation, _DELETE),
-    _ordered(methods.UNDELETE, conversations.undelete_conversation, _UNDELETE),
-    _ordered(methods.COMPACT, conversations.compact_session),
+    _concurrent(methods.LIST, conversations.list_conversations, CLIENTS, _LIST),
+    _concurrent(methods.SEARCH, conversations.search_messages, CLIENTS, _SEARCH),
+    SHOW_CONVERSATION,
+    _concurrent(methods.ENTRIES, conversations.list_entries, ONE_CONVERSATION, _ENTRIES),
+    STREAM_EVENTS,
+    _ordered(
+        methods.SUBMIT,
+        turns.submit_message,
+        OperationScope(names={"session_id": NamedKind.TARGET}),
+        _SUBMIT,
+    ),
+    _ordered(methods.RENAME, conversations.rename_conversation, _TARGET, _RENAME),
+    _ordered(
+        methods.BRANCH,
+        conversations.branch_conversation,
+        OperationScope(names={"conversation": NamedKind.CONVERSATION, "name": NamedKind.ROUTE}),
+        _BRANCH,
+    ),
+    _ordered(methods.REWIND, conversations.rewind_conversation, ONE_CONVERSATION, _REWIND),
+    _ordered(
+        methods.COMPACT,
+        conversations.compact_session,
+        OperationScope(names={"session_id": NamedKind.CONVERSATION}),
+        _COMPACT,
+        _RESTORE,
+    ),
+    END_SESSION,
+    _ordered(methods.DELETE, conversations.delete_conversation, ONE_CONVERSATION, _DELETE),
+    _ordered(
+        methods.UNDELETE,
+        conversations.undelete_conversation,
+        OperationScope(names={"conversation": NamedKind.DELETED}),
+        _UNDELETE,
+    ),
+    _ordered(methods.OPEN, conversations.open_conversation, _TARGET),
+    _ordered(
+        methods.NEW,
+        conversations.new_conversation,
+        OperationScope(names={"name": NamedKind.ROUTE}),
+    ),
+    _ordered(
+        methods.RESUME,
+        conversations.resume_conversation,
+        OperationScope(names={"name": NamedKind.ROUTE, "conversation": NamedKind.CONVERSATION}),
+    ),
+    _ordered(methods.CLOSE, conversations.leave_conversation, ONE_CONVERSATION),
+    _concurrent(methods.STATUS, conversations.get_status, ONE_CONVERSATION),
+    _ordered(methods.UNDO, conversations.undo_exchanges, ONE_CONVERSATION),
+    _ordered(methods.RETRY, conversations.retry_exchange, ONE_CONVERSATION),
 )
 _TURNS = (
-    _ordered(methods.SUBMIT, turns.submit_message),
-    _concurrent(methods.INTERRUPT, turns.interrupt_turn),
-    _concurrent(methods.APPROVALS, turns.list_approvals),
-    _concurrent(methods.RESPOND, turns.answer_approval),
-    _concurrent(methods.QUEUE, turns.list_queue),
-    _ordered(methods.CANCEL, turns.cancel_input),
-    _ordered(methods.EDIT, turns.edit_input),
-    _ordered(methods.SUBSCRIBE, turns.subscribe_events),
-    _ordered(methods.UNSUBSCRIBE, turns.unsubscribe_events),
+    _concurrent(methods.INTERRUPT, turns.interrupt_turn, ONE_CONVERSATION),
+    _concurrent(methods.APPROVALS, turns.list_approvals, ONE_CONVERSATION),
+    _concurrent(
+        methods.RESPOND,
+        turns.answer_approval,
+        OperationScope(names={"approval": NamedKind.APPROVAL}),
+    ),
+    _concurrent(methods.QUEUE, turns.list_queue, ONE_CONVERSATION),
+    _ordered(methods.CANCEL, turns.cancel_input, _INPUT),
+    _ordered(methods.EDIT, turns.edit_input, _INPUT),
+    _ordered(methods.SUBSCRIBE, turns.subscribe_events, ONE_CONVERSATION),
+    _ordered(methods.UNSUBSCRIBE, turns.unsubscribe_events, ONE_CONVERSATION),
 )
 _SETTINGS = (
-    _concurrent(methods.COMMANDS, settings.list_commands),
-    _ordered(methods.RUN, settings.run_command),
-    _concurrent(methods.COMPLETE, settings.complete_text),
-    _concurrent(methods.CONFIG_GET, settings.get_config),
-    _ordered(methods.CONFIG_SET, settings.set_config),
-    _concurrent(methods.MODELS, settings.list_models),
-    _ordered(methods.SET_MODEL, settings.set_model),
-    _concurrent(methods.DESCRIBE, settings.describe_agent),
-    _concurrent(methods.DISCOVER, settings.discover_methods),
+    _concurrent(methods.COMMANDS, settings.list_commands, CLIENTS),
+    _ordered(methods.RUN, settings.run_command, _TARGET),
+    # Both show files or settings of this machine.
+    _concurrent(methods.COMPLETE, settings.complete_text, LOCAL_CLIENTS),
+    _concurrent(methods.CONFIG_GET, settings.get_config, LOCAL_CLIENTS),
+    _ordered(methods.CONFIG_SET, settings.set_config, OWNER),
+    _concurrent(methods.MODELS, settings.list_models, ONE_CONVERSATION),
+    _ordered(methods.SET_MODEL, settings.set_model, ONE_CONVERSATION),
+    _concurrent(methods.DESCRIBE, settings.describe_agent, CLIENTS),
+    _concurrent(methods.DISCOVER, settings.discover_methods, CLIENTS),
 )
 
 
 def create_registry() -> OperationRegistry:
     """Return a registry with the built-in operations, to which others can be added."""
-    return OperationRegistry((*_CONVERSATIONS, *_TURNS, *_SETTINGS))
+    return OperationRegistry(
+        (*OPENAI_ENDPOINTS, *_CONVERSATIONS, *SYSTEM_ENDPOINTS, *_TURNS, *_SETTINGS)
+    )
 
 
 def build_operations(features: Features) -> Operations:

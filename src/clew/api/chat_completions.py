@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.chat_request import parse_chat_request
@@ -11,68 +10,47 @@ from clew.api.chat_stream import ChatStreamResponse
 from clew.api.idempotency import caller_id, idempotency_key
 from clew.api.pending_completion import PendingCompletion
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption, iter_chunks
-from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.core.events import InputCompleted
 from clew.engine.request_service import ClientHistory
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
     from starlette.responses import Response
 
     from clew.api.chat_request import ChatCompletionInput
+    from clew.api.http_call import HttpCall
     from clew.api.schemas import ChatRequest, EmptyInput
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
     from clew.core.route import Route
-    from clew.engine.engine import Engine
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatCompletionsEndpoint:
-    """The chat completions endpoint."""
+async def create_completion(call: HttpCall, query: EmptyInput, body: ChatRequest) -> Response:
+    request, server, requests = call.request, call.server, call.engine.requests
+    rule = call.context.settings.session.double_text
+    order = parse_chat_request(body, request.headers, models=server.models, double_text=rule)
+    key = idempotency_key(request)
+    target = await _select_target(call, order)
+    message = call.engine.new_input(order.text, double_text=order.double_text, key=key)
+    accepted = await call.engine.submit(message, target=target)
+    asking = PendingCompletion(requests=requests, chat_input=order, accepted=accepted, key=key)
+    if accepted.answer is not None:
+        return _resend_stored(asking, accepted.answer)
+    events = requests.stream_events(accepted, live=order.stream)
+    ear = InterruptibleReader(events, request.receive, server.leaving.stop)
+    return (
+        ChatStreamResponse(asking, ear, server.timeouts)
+        if order.stream
+        else await _respond_plain(asking, ear)
+    )
 
-    engine: Engine
-    #: Model names under which the agent is offered; the first is the default.
-    models: Sequence[str]
-    #: The rule for messages that arrive during a turn, unless the client chooses one.
-    double_text: str
-    #: Set when the server stops and no longer waits for turns.
-    shutdown: asyncio.Event
-    pace: ApiTimeouts = DEFAULT_TIMEOUTS
 
-    async def create_completion(
-        self, request: Request, query: EmptyInput, body: ChatRequest
-    ) -> Response:
-        order = parse_chat_request(
-            body, request.headers, models=self.models, double_text=self.double_text
-        )
-        key = idempotency_key(request)
-        target = self._select_target(request, order)
-        message = self.engine.new_input(order.text, double_text=order.double_text, key=key)
-        accepted = await self.engine.submit(message, target=target)
-        asking = PendingCompletion(
-            requests=self.engine.requests, chat_input=order, accepted=accepted, key=key
-        )
-        if accepted.answer is not None:
-            return _resend_stored(asking, accepted.answer)
-        events = self.engine.requests.stream_events(accepted, live=order.stream)
-        ear = InterruptibleReader(events, request.receive, self.shutdown)
-        return (
-            ChatStreamResponse(asking, ear, self.pace)
-            if order.stream
-            else await _respond_plain(asking, ear)
-        )
-
-    def _select_target(
-        self, request: Request, order: ChatCompletionInput
-    ) -> Route | ConversationId | ClientHistory:
-        if order.conversation is None:
-            return ClientHistory(caller=caller_id(request), messages=order.history)
-        return self.engine.parse_target(order.conversation)
+async def _select_target(
+    call: HttpCall, order: ChatCompletionInput
+) -> Route | ConversationId | ClientHistory:
+    if order.conversation is None:
+        return ClientHistory(caller=caller_id(call.request), messages=order.history)
+    return await call.context.resolve_target(order.conversation)
 
 
 async def _respond_plain(

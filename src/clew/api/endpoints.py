@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.routing import Route
-
+from clew.api.operation_scope import CLIENTS, CallerKind, OperationScope
 from clew.api.request_body import parse_json_body, read_body, validate_model
 from clew.api.schemas import EmptyInput, QueryParams, RequestBody
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pydantic import BaseModel
+    from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import Receive, Scope, Send
 
     from clew.api.timeouts import ApiTimeouts
-
-Q = TypeVar("Q", bound=QueryParams | EmptyInput)
-B = TypeVar("B", bound=RequestBody)
 
 JSON = "application/json"
 STREAM = "text/event-stream"
@@ -39,24 +33,27 @@ class ResponseSpec:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Endpoint(Generic[Q, B]):
+class Endpoint:
     """The declaration of one path and method."""
 
     method: str
     path: str
-    handler: Callable[[Request, Q, B], Awaitable[Response]]
+    #: Gets a ``clew.api.http_call.HttpCall``, the query and the body.
+    handler: Callable[[Any, Any, Any], Awaitable[Response]]
     summary: str
-    query: type[Q]
-    body: type[B]
     responses: Mapping[int, ResponseSpec]
+    query: type[QueryParams | EmptyInput] = EmptyInput
+    body: type[RequestBody] = EmptyInput
+    #: Who may call it and what its path may name, checked before the handler runs.
+    scope: OperationScope = CLIENTS
     #: Error statuses besides those that every endpoint can return.
     problems: tuple[int, ...] = ()
     #: Request headers with their descriptions.
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    #: The endpoint needs no token.
-    is_public: bool = False
 
-    async def parse_request(self, request: Request, pace: ApiTimeouts) -> tuple[Q, B]:
+    async def parse_request(
+        self, request: Request, pace: ApiTimeouts
+    ) -> tuple[QueryParams | EmptyInput, RequestBody]:
         """
         Return the validated query and body of a request.
 
@@ -69,6 +66,11 @@ class Endpoint(Generic[Q, B]):
         # Kept unchanged: an idempotency key stands for the request with all its fields.
         request.state.raw = raw
         return query, validate_model(raw, self.body)
+
+    @property
+    def is_public(self) -> bool:
+        """Return True if the endpoint needs no token."""
+        return self.scope.callers is CallerKind.PUBLIC
 
     @property
     def problem_statuses(self) -> tuple[int, ...]:
@@ -85,34 +87,3 @@ class Endpoint(Generic[Q, B]):
     @property
     def is_stream(self) -> bool:
         return any(STREAM in reply.media for reply in self.responses.values())
-
-
-AnyEndpoint = Endpoint[Any, Any]
-
-
-class MethodRouter:
-    """Dispatcher of one path's requests by method."""
-
-    def __init__(self, endpoints: Iterable[AnyEndpoint], pace: ApiTimeouts) -> None:
-        self._timeouts = pace
-        self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
-        plain = self._endpoints.get("GET")
-        if plain is not None and not plain.is_stream:
-            self._endpoints["HEAD"] = plain
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoints.get(scope["method"])
-        if endpoint is None:
-            raise HTTPException(405, headers={"Allow": ", ".join(sorted(self._endpoints))})
-        request = Request(scope, receive, send)
-        query, body = await endpoint.parse_request(request, self._timeouts)
-        response = await endpoint.handler(request, query, body)
-        await response(scope, receive, send)
-
-
-def build_routes(endpoints: Iterable[AnyEndpoint], pace: ApiTimeouts) -> list[Route]:
-    """Return one route for each path."""
-    by_path: dict[str, list[AnyEndpoint]] = {}
-    for endpoint in endpoints:
-        by_path.setdefault(endpoint.path, []).append(endpoint)
-    return [Route(path, MethodRouter(found, pace)) for path, found in by_path.items()]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,13 +15,12 @@ from clew.plugin.declarations import Metric
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from clew.api.http_call import HttpCall
+    from clew.api.request_stats import RequestStats
     from clew.api.schemas import EmptyInput
     from clew.core.health import ChannelHealth
-    from clew.engine.engine import Engine
     from clew.engine.metrics import MetricsSnapshot
 
 log = structlog.get_logger(__name__)
@@ -32,70 +28,16 @@ log = structlog.get_logger(__name__)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def _zero_counts() -> defaultdict[tuple[str, str], float]:
-    return defaultdict(float)
-
-
-@dataclass(slots=True)
-class RequestStats:
-    """The requests that this process has served."""
-
-    #: Requests by method, path as declared and status.
-    requests: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
-    #: Seconds by method and path, and requests now under way.
-    seconds: defaultdict[tuple[str, str], float] = field(default_factory=_zero_counts)
-    under_way: int = 0
-
-
-class MetricsMiddleware:
-    """Counts all requests, rejected ones too."""
-
-    def __init__(self, app: ASGIApp, served: RequestStats) -> None:
-        self._app, self._stats = app, served
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        status = "500"
-
-        async def send_counted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = str(message["status"])
-            await send(message)
-
-        begun = time.perf_counter()
-        self._stats.under_way += 1
-        try:
-            await self._app(scope, receive, send_counted)
-        finally:
-            self._stats.under_way -= 1
-            # Undeclared paths count as one: clients must not be able to create labels.
-            path = scope["route"].path if "route" in scope else "none"
-            method = scope["method"] if "route" in scope else "any"
-            self._stats.requests[method, path, status] += 1
-            self._stats.seconds[method, path] += time.perf_counter() - begun
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MetricsEndpoint:
-    """The metrics endpoint."""
-
-    engine: Engine
-    stats: RequestStats
-
-    async def render_metrics(
-        self, request: Request, query: EmptyInput, body: EmptyInput
-    ) -> Response:
-        measured = await self.engine.metrics.take_snapshot()
-        lines = [
-            *_request_samples(self.stats),
-            *_engine_samples(measured),
-            *_channel_samples(self.engine.channels, datetime.now(UTC)),
-            *_feature_samples(self.engine.features.values(Metric)),
-        ]
-        return PlainTextResponse("\n".join([*lines, ""]), media_type=CONTENT_TYPE)
+async def render_metrics(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:
+    engine = call.engine
+    measured = await engine.metrics.take_snapshot()
+    lines = [
+        *_request_samples(call.server.stats),
+        *_engine_samples(measured),
+        *_channel_samples(engine.channels, datetime.now(UTC)),
+        *_feature_samples(engine.features.values(Metric)),
+    ]
+    return PlainTextResponse("\n".join([*lines, ""]), media_type=CONTENT_TYPE)
 
 
 def _request_samples(served: RequestStats) -> Iterable[str]:

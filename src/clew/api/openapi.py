@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from clew.api.endpoints import AnyEndpoint, ResponseSpec
+    from clew.api.endpoints import Endpoint, ResponseSpec
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{model}"
 
 
-def build_openapi(endpoints: Sequence[AnyEndpoint], *, version: str, with_token: bool) -> Json:
+def build_openapi(endpoints: Sequence[Endpoint], *, version: str, with_token: bool) -> Json:
     """Return the OpenAPI document."""
     _, definitions = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(_collect_models(endpoints))],
@@ -43,7 +43,7 @@ def build_openapi(endpoints: Sequence[AnyEndpoint], *, version: str, with_token:
     }
 
 
-def _collect_models(endpoints: Iterable[AnyEndpoint]) -> Iterable[type[BaseModel]]:
+def _collect_models(endpoints: Iterable[Endpoint]) -> Iterable[type[BaseModel]]:
     yield Problems
     for endpoint in endpoints:
         if endpoint.body is not EmptyInput:
@@ -53,7 +53,7 @@ def _collect_models(endpoints: Iterable[AnyEndpoint]) -> Iterable[type[BaseModel
                 yield reply.model
 
 
-def _build_operation(endpoint: AnyEndpoint, *, with_token: bool) -> Json:
+def _build_operation(endpoint: Endpoint, *, with_token: bool) -> Json:
     operation: Json = {
         "summary": endpoint.summary,
         "operationId": _operation_id(endpoint),
@@ -77,23 +77,23 @@ def _build_operation(endpoint: AnyEndpoint, *, with_token: bool) -> Json:
     return operation
 
 
-def _operation_id(endpoint: AnyEndpoint) -> str:
+def _operation_id(endpoint: Endpoint) -> str:
     return f"{endpoint.method.lower()}{re.sub(r'[^a-z0-9]+', '_', endpoint.path.lower())}"
 
 
-def _path_parameters(endpoint: AnyEndpoint) -> Iterable[Json]:
+def _path_parameters(endpoint: Endpoint) -> Iterable[Json]:
     for name in re.findall(r"\{(\w+)\}", endpoint.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def _query_parameters(endpoint: AnyEndpoint) -> Iterable[Json]:
+def _query_parameters(endpoint: Endpoint) -> Iterable[Json]:
     described: Json = endpoint.query.model_json_schema()
     required: list[str] = described.get("required", [])
     for name, schema in described.get("properties", {}).items():
         yield {"name": name, "in": "query", "required": name in required, "schema": schema}
 
 
-def _header_parameters(endpoint: AnyEndpoint) -> Iterable[Json]:
+def _header_parameters(endpoint: Endpoint) -> Iterable[Json]:
     for name, says in endpoint.headers.items():
         yield {
             "name": name,

@@ -1,94 +1,133 @@
-"""HTTP form of an operation."""
+"""HTTP forms of operations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from starlette.responses import JSONResponse
 
+from clew.api.authorization import authorize_call
 from clew.api.endpoints import Endpoint, ResponseSpec
-from clew.api.rpc.context import HttpCall
-from clew.api.schemas import EmptyInput
+from clew.api.idempotency import idempotency_key
+from clew.api.operation_call import AnsweredBefore
+from clew.api.problems import ERROR_STATUSES, problem_from_error
+from clew.api.schemas import AcceptedShape, EmptyInput
 from clew.core.text import sanitize_text
 from clew.errors import NotFound
-from clew.wire.errors import ErrorCode
+from clew.wire.errors import CallFailed, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pydantic import BaseModel
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.api.endpoints import AnyEndpoint
-    from clew.api.rpc.context import RpcContext
-    from clew.wire.methods import AnyRpcMethod
+    from clew.api.http_call import HttpCall
+    from clew.api.operations import AnyOperation, HttpBinding
+    from clew.wire.params import Params
 
-#: HTTP statuses of the errors that an operation declares.
-_STATUSES: Mapping[ErrorCode, int] = {
-    ErrorCode.INVALID_VALUE: 400,
-    ErrorCode.NOT_FOUND: 404,
-    ErrorCode.CONFLICT: 409,
-    ErrorCode.REJECTED: 409,
-    ErrorCode.TITLE_TAKEN: 409,
-    ErrorCode.KEY_REUSED: 422,
-}
+    RunHandler = Callable[[], Awaitable[BaseModel]]
 
 
-def bind_operation(definition: AnyRpcMethod, context: RpcContext) -> AnyEndpoint:
-    """Return the endpoint of an operation that has an HTTP form."""
-    operation = context.operations[definition.name]
-    http = operation.http
-    assert http is not None
+def bind_operation(operation: AnyOperation, binding: HttpBinding) -> Endpoint:
+    """Return the endpoint of an operation's HTTP form."""
+    definition = operation.definition
+    result = binding.result or definition.result
 
-    async def run(request: Request, query: BaseModel, body: BaseModel) -> Response:
+    async def run(call: HttpCall, query: BaseModel, body: BaseModel) -> Response:
         fields = {
-            **_path_fields(request),
-            **query.model_dump(exclude_unset=True),
-            **body.model_dump(exclude_unset=True),
+            **path_fields(call.request, subject=binding.subject),
+            **{name: getattr(query, name) for name in query.model_fields_set},
+            **{name: getattr(body, name) for name in body.model_fields_set},
+            **binding.fixed,
         }
-        # The HTTP form has validated each field already.
-        given = definition.params.model_construct(**fields)
-        done = await operation.handler(HttpCall(context=context), given)
-        return JSONResponse(done.model_dump(mode="json"), http.status)
+        given = _build_input(definition.params, fields)
+        authorized = await authorize_call(binding.scope or operation.scope, call, dict(given))
 
-    problems = {_STATUSES[code] for code in definition.errors if code in _STATUSES}
-    if http.query is not EmptyInput:
-        problems.add(400)
+        async def run_handler() -> BaseModel:
+            done: BaseModel = await operation.handler(authorized, given)
+            return done
+
+        if binding.respond is not None:
+            return await binding.respond(authorized, run_handler)
+        return JSONResponse(_select_fields(await run_handler(), result), binding.status)
+
+    problems = {ERROR_STATUSES[code][0] for code in definition.errors}
     return Endpoint(
-        method=http.method,
-        path=http.path,
+        method=binding.method,
+        path=binding.path,
         handler=run,
-        summary=http.summary,
-        query=http.query,
-        body=http.body,
-        responses={
-            http.status: ResponseSpec(
-                description=http.answer, model=http.result or definition.result
-            )
-        },
-        problems=tuple(problems),
+        summary=binding.summary,
+        query=binding.query,
+        body=binding.body,
+        headers=binding.headers,
+        responses={binding.status: ResponseSpec(description=binding.answer, model=result)},
+        problems=tuple(problems | ({400} if binding.query is not EmptyInput else set())),
     )
 
 
-def _path_fields(request: Request) -> dict[str, str]:
-    """Return the fields of the input that are in the path."""
+def _build_input(model: type[Params], fields: Mapping[str, Any]) -> Params:
+    """Return the input of an operation; null stands for the default of an optional field."""
+    # The HTTP form has validated each field already.
+    return model.model_construct(
+        **{
+            name: value
+            for name, value in fields.items()
+            if value is not None or model.model_fields[name].is_required()
+        }
+    )
+
+
+def _select_fields(done: BaseModel, model: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of a result that its HTTP form has."""
+    return done.model_dump(mode="json", include=set(model.model_fields))
+
+
+async def show_afterwards(call: HttpCall, run_handler: RunHandler) -> Response:
+    """Run the handler, and respond with the conversation."""
+    await run_handler()
+    shown = await call.context.show_conversation(call.conversation)
+    return JSONResponse(shown.model_dump(mode="json"))
+
+
+async def answer_once(call: HttpCall, run_handler: RunHandler) -> Response:
+    """Run the handler of a message; its answer is stored for requests with the same key."""
+    try:
+        status, answer = 202, _select_fields(await run_handler(), AcceptedShape)
+    except AnsweredBefore as error:
+        return _stored_response(error.status, json.loads(error.answer))
+    except CallFailed as error:
+        if error.code != ErrorCode.REJECTED:
+            raise
+        problem = problem_from_error(error)
+        status, answer = problem.status, problem.json_body
+    if (key := idempotency_key(call.request)) is not None:
+        await call.engine.requests.store_answer(key, status=status, answer=json.dumps(answer))
+    return _stored_response(status, answer)
+
+
+def _stored_response(status: int, answer: dict[str, Any]) -> Response:
+    headers = {"x-should-retry": "false"} if status >= 400 else None
+    return JSONResponse(answer, status, headers=headers)
+
+
+def path_fields(request: Request, *, subject: str = "conversation") -> dict[str, str]:
+    """
+    Return the fields of an input that are in the path; ``subject`` is named as ``{id}``.
+
+    :raises NotFound: if it cannot be the name of a conversation
+    """
     return {
-        "conversation" if name == "id" else name: name_in_path(request)
-        if name == "id"
-        else unquote(value)
+        subject if name == "id" else name: _parse_name(value) if name == "id" else unquote(value)
         for name, value in request.path_params.items()
     }
 
 
-def name_in_path(request: Request) -> str:
-    """
-    Return the conversation name in the path, which may contain escaped slashes.
-
-    :raises NotFound: if it cannot be a name
-    """
-    escaped: str = request.path_params["id"]
+def _parse_name(escaped: str) -> str:
+    """Return the name of a conversation, which may contain escaped slashes."""
     try:
         name = unquote(escaped, errors="strict")
     except UnicodeDecodeError:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from clew.api.endpoints import Endpoint
+from clew.api.operation_scope import LOCAL_CLIENTS, OperationScope
 from clew.api.schemas import EmptyInput, QueryParams, RequestBody
 from clew.errors import UsageError
+from clew.wire.methods import METHODS
 from clew.wire.params import Params
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clew.api.endpoints import AnyEndpoint
+    from starlette.responses import Response
+
     from clew.wire.methods import AnyRpcMethod, RpcMethod
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=BaseModel)
-CallT_contra = TypeVar("CallT_contra", contravariant=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HttpBinding:
     """
-    The HTTP form of an operation.
+    An HTTP form of an operation.
 
     The input's fields come from the path, as text, and from the query and the body, which
-    validate them; in the path ``{id}`` is the field ``conversation``.
+    validate them; in the path ``{id}`` is the field ``conversation``, or the ``subject``.
     """
 
     method: str
@@ -38,43 +41,59 @@ class HttpBinding:
     answer: str
     query: type[QueryParams | EmptyInput] = EmptyInput
     body: type[RequestBody] = EmptyInput
+    #: Request headers with their descriptions.
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: The field that the path names as ``{id}``.
+    subject: str = "conversation"
+    #: Fields of the input that have the same value in every request.
+    fixed: Mapping[str, object] = field(default_factory=dict[str, object])
+    #: The scope, where it is narrower than the operation's.
+    scope: OperationScope | None = None
     status: int = 200
-    #: The name of the result in OpenAPI, where it differs.
+    #: The result in OpenAPI, where its name differs, or where it has only some of the fields.
     result: type[BaseModel] | None = None
+    #: Runs the handler and returns the response, where that is not the result.
+    respond: Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Response]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Operation(Generic[CallT_contra, P, R]):
+class Operation(Generic[P, R]):
     """A definition with its handler and its transports."""
 
     #: Name, input, output, errors and summary: all that a client needs.
     definition: RpcMethod[P, R]
-    handler: Callable[[CallT_contra, P], Awaitable[R]]
+    #: Gets a ``clew.api.operation_call.OperationCall``, and the input.
+    handler: Callable[[Any, P], Awaitable[R]]
     #: Waits for earlier requests of the same client; reading, stopping and approving do not.
     is_ordered: bool
-    http: HttpBinding | None = None
+    #: Who may call it and what its input may name, checked before the handler runs.
+    scope: OperationScope = LOCAL_CLIENTS
+    http: HttpBinding | Sequence[HttpBinding] = ()
 
     @property
     def name(self) -> str:
         return self.definition.name
 
+    @property
+    def bindings(self) -> Sequence[HttpBinding]:
+        return (self.http,) if isinstance(self.http, HttpBinding) else self.http
 
-AnyOperation = Operation[Any, Any, Any]
+
+AnyOperation = Operation[Any, Any]
 
 
 class Operations:
-    """All operations of a server, by name; it does not change."""
+    """All operations of a server; they do not change."""
 
-    def __init__(
-        self, operations: Mapping[str, AnyOperation], endpoints: Sequence[AnyEndpoint]
-    ) -> None:
-        self._operations, self.endpoints = operations, endpoints
+    def __init__(self, entries: Sequence[AnyOperation | Endpoint]) -> None:
+        #: In the order of the HTTP interface; an endpoint is only there.
+        self.entries = entries
+        self._operations = {
+            entry.name: entry for entry in entries if not isinstance(entry, Endpoint)
+        }
 
     def get(self, name: str) -> AnyOperation | None:
         return self._operations.get(name)
-
-    def __getitem__(self, name: str) -> AnyOperation:
-        return self._operations[name]
 
     def __iter__(self) -> Iterator[AnyOperation]:
         return iter(self._operations.values())
@@ -85,18 +104,16 @@ class Operations:
 
     @property
     def methods(self) -> Sequence[AnyRpcMethod]:
-        """Return the definitions, in the order of the reference."""
-        return [operation.definition for operation in self]
+        """Return the definitions in the order of the reference, added ones last."""
+        added = [each.definition for each in self if each.definition not in METHODS]
+        return [*(method for method in METHODS if method.name in self._operations), *added]
 
 
 class OperationRegistry:
     """Collects operations until the server is built."""
 
-    def __init__(self, operations: Sequence[AnyOperation] = ()) -> None:
-        self._operations: dict[str, AnyOperation] = {}
-        self._endpoints: list[AnyEndpoint] = []
-        for operation in operations:
-            self.add(operation)
+    def __init__(self, entries: Iterable[AnyOperation | Endpoint] = ()) -> None:
+        self._entries = list(entries)
 
     def add(self, operation: AnyOperation) -> None:
         """
@@ -104,13 +121,13 @@ class OperationRegistry:
 
         :raises UsageError: if its name is taken
         """
-        if operation.name in self._operations:
+        if self.build().get(operation.name) is not None:
             raise UsageError(f"there is an operation {operation.name!r} already")
-        self._operations[operation.name] = operation
+        self._entries.append(operation)
 
-    def add_endpoint(self, endpoint: AnyEndpoint) -> None:
+    def add_endpoint(self, endpoint: Endpoint) -> None:
         """Add an endpoint that answers anything but one JSON result, such as a stream."""
-        self._endpoints.append(endpoint)
+        self._entries.append(endpoint)
 
     def build(self) -> Operations:
-        return Operations(dict(self._operations), tuple(self._endpoints))
+        return Operations(tuple(self._entries))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.api.problems import INVALID_REQUEST, SERVER_ERROR, Problem
+from clew.api.problems import INVALID_REQUEST, REJECTED_MESSAGE, SERVER_ERROR, Problem
 from clew.core.inbox import InboxOutcome
 from clew.core.turn import TurnOutcome
 
@@ -52,18 +52,13 @@ def text_or_problem(end: InputCompleted) -> str | Problem:
         case InboxOutcome.EXECUTED:
             return end.note or ""
         case InboxOutcome.REJECTED:
-            return rejected_problem(end.note)
+            return _build_conflict(end.note or REJECTED_MESSAGE, "rejected")
         case InboxOutcome.CANCELLED:
             return _build_conflict(
                 f"the message was cancelled: {end.note or 'taken back'}", "cancelled"
             )
         case InboxOutcome.TURN | InboxOutcome.MERGED | InboxOutcome.STEERED:
             return _turn_result(end)
-
-
-def rejected_problem(note: str | None = None) -> Problem:
-    """Return the problem for a message that arrived during a turn and was to be rejected then."""
-    return _build_conflict(note or "another turn is unfinished", "rejected")
 
 
 def _turn_result(end: InputCompleted) -> str | Problem:
@@ -82,11 +77,6 @@ def _failure_problem(message: str, code: str) -> Problem:
         return Problem(status=400, message=message, code=code, param="messages")
     status = 500 if code in _INTERNAL_CODES else 502
     return Problem(status=status, message=message, code=code, type=SERVER_ERROR)
-
-
-def conflict_problem(message: str) -> Problem:
-    """Return the problem for a request that the current state does not allow."""
-    return _build_conflict(message, "conflict")
 
 
 def _build_conflict(message: str, code: str) -> Problem:

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from clew import errors
 from clew.errors import ClewError
-from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.errors import ErrorCode, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,33 +76,42 @@ def invalid_request(
     return ProblemError(Problem(status=400, message=message, code=code, param=param))
 
 
-_ERROR_TYPES: tuple[tuple[type[ClewError], int, str, str], ...] = (
-    (errors.NotFound, 404, "not_found", INVALID_REQUEST),
-    (errors.KeyReused, 422, "idempotency_key_reused", INVALID_REQUEST),
-    (errors.TitleTaken, 409, "title_taken", INVALID_REQUEST),
-    (errors.SettingsError, 500, "settings", SERVER_ERROR),
-    (errors.UsageError, 400, "invalid_value", INVALID_REQUEST),
-    (errors.OperationRefused, 409, "conflict", INVALID_REQUEST),
-    (errors.StoreUnavailable, 503, "store_unavailable", SERVER_ERROR),
-    (errors.StoreFull, 507, "store_full", SERVER_ERROR),
-    (errors.StoreDamaged, 500, "store_damaged", SERVER_ERROR),
-    (errors.StoreError, 500, "store_failed", SERVER_ERROR),
-)
+#: HTTP status and code of each error.
+ERROR_STATUSES: Mapping[int, tuple[int, str]] = {
+    ErrorCode.METHOD_NOT_FOUND: (404, "unknown_path"),
+    ErrorCode.INVALID_PARAMS: (400, "invalid_value"),
+    ErrorCode.INVALID_VALUE: (400, "invalid_value"),
+    ErrorCode.NOT_FOUND: (404, "not_found"),
+    ErrorCode.CONFLICT: (409, "conflict"),
+    ErrorCode.REJECTED: (409, "rejected"),
+    ErrorCode.TITLE_TAKEN: (409, "title_taken"),
+    ErrorCode.KEY_REUSED: (422, "idempotency_key_reused"),
+    ErrorCode.SETTINGS: (500, "settings"),
+    ErrorCode.UNAVAILABLE: (503, "store_unavailable"),
+    ErrorCode.STORE_FULL: (507, "store_full"),
+    ErrorCode.STORE_FAILED: (500, "store_failed"),
+}
+REJECTED_MESSAGE = "another turn is unfinished"
 
 
 def problem_from_error(error: ClewError) -> Problem:
     """Return the problem that a client gets for an error of Clew."""
     if isinstance(error, ProblemError):
         return error.problem
-    if isinstance(error, CallFailed) and error.code == ErrorCode.INVALID_VALUE:
-        param = error.error.data.get("param")
-        return invalid_request(str(error), param=None if param is None else str(param)).problem
-    for kind, status, code, type_ in _ERROR_TYPES:
-        if isinstance(error, kind):
-            # Retryable only if nothing was stored.
-            again = isinstance(error, errors.StoreUnavailable) and not error.uncertain
-            return Problem(status=status, message=str(error), code=code, type=type_, again=again)
-    return INTERNAL_ERROR
+    failure = RpcError.from_exception(error)
+    if failure.code not in ERROR_STATUSES:
+        return INTERNAL_ERROR
+    status, code = ERROR_STATUSES[failure.code]
+    # Retryable only if nothing was stored.
+    again = isinstance(error, errors.StoreUnavailable) and not error.uncertain
+    return Problem(
+        status=status,
+        message=REJECTED_MESSAGE if failure.code == ErrorCode.REJECTED else failure.message,
+        code="store_damaged" if isinstance(error, errors.StoreDamaged) else code,
+        type=SERVER_ERROR if status >= 500 else INVALID_REQUEST,
+        param=failure.param,
+        again=again,
+    )
 
 
 INTERNAL_ERROR = Problem(

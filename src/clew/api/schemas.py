@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from clew.core.text import sanitize_text
+from clew.wire import params
 from clew.wire.models import WireModel
-from clew.wire.params import Attachment, DoubleTextName  # noqa: TC001  (the models read them)
-from clew.wire.results import DeletedShape
+from clew.wire.results import DeletedShape, Submitted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class RequestBody(BaseModel):
@@ -40,10 +45,12 @@ def _parse_whole_number(value: object) -> object:
 WholeNumber = Annotated[int, BeforeValidator(_parse_whole_number), Field(ge=0, le=10**15 - 1)]
 SearchText = Annotated[str, AfterValidator(sanitize_text)]
 #: Without a cursor, or with an empty one, comes the first page.
-Cursor = Annotated[str, AfterValidator(lambda text: text or None)]
+Cursor = Annotated[str | None, AfterValidator(lambda text: text or None)]
 Flag = Annotated[Literal["true", "false"], AfterValidator(lambda text: text == "true")]
-#: Text that is not blank; the engine's error message is better than a pattern's.
-NonBlankText = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+#: A title that is not blank; the engine's error message is better than a pattern's.
+Title = Annotated[str, Field(json_schema_extra={"pattern": r"\S", "maxLength": 200})] | None
+#: Types of fields in a query, which is text.
+_TEXT_FORMS: Mapping[Any, Any] = {int: WholeNumber, str: SearchText}
 
 
 # POST /v1/chat/completions
@@ -97,22 +104,46 @@ class ChatRequest(RequestBody):
 # /api/conversations
 
 
-class ListQueryParams(QueryParams):
-    """Filter and page of the list of conversations."""
-
-    query: SearchText = Field(default="", description="A part of the title.")
-    cursor: Cursor | None = None
-    limit: WholeNumber = Field(default=50, ge=1, le=200)
-    adhoc: Flag = Field(
-        default="false", description="Also those of clients that resend all history."
+def derive_model(
+    name: str,
+    source: type[BaseModel],
+    base: type[M],
+    changed: Mapping[str, Any] | None = None,
+    *,
+    without: Collection[str] = (),
+    doc: str | None = None,
+) -> type[M]:
+    """Return a model with the fields of another one, without some and with others changed."""
+    fields: dict[str, Any] = {
+        key: (info.annotation, info)
+        for key, info in source.model_fields.items()
+        if key not in without
+    }
+    return create_model(
+        name, __base__=base, __doc__=doc or source.__doc__, **{**fields, **(changed or {})}
     )
 
 
-class EntriesQueryParams(QueryParams):
-    """The range of entries."""
+def _derive_query(
+    source: type[BaseModel], changed: Mapping[str, Any], *, without: Collection[str] = ()
+) -> type[QueryParams]:
+    """Return the query string of an input: its fields, parsed from text."""
+    parsed = {
+        key: (_TEXT_FORMS[info.annotation], info)
+        for key, info in source.model_fields.items()
+        if info.annotation in _TEXT_FORMS and key not in without
+    }
+    name = f"{source.__name__}InQuery"
+    return derive_model(name, source, QueryParams, {**parsed, **changed}, without=without)
 
-    after: WholeNumber = Field(default=0, ge=0)
-    limit: WholeNumber = Field(default=200, ge=1, le=1000)
+
+_AFTER = {"after": (WholeNumber, Field(default=0, ge=0))}
+_CURSOR = {"cursor": (Cursor, None)}
+_ADHOC = Field(default="false", description="Also those of clients that resend all history.")
+
+ListQueryParams = _derive_query(params.ListParams, {**_CURSOR, "adhoc": (Flag, _ADHOC)})
+EntriesQueryParams = _derive_query(params.EntriesParams, _AFTER, without={"conversation", "before"})
+SearchQueryParams = _derive_query(params.SearchParams, _CURSOR)
 
 
 class EventsQueryParams(QueryParams):
@@ -121,55 +152,40 @@ class EventsQueryParams(QueryParams):
     after: WholeNumber = Field(default=0, ge=0)
 
 
-class SearchQueryParams(QueryParams):
-    """Words to search for in all messages."""
-
-    query: SearchText = Field(min_length=1)
-    cursor: Cursor | None = None
-    limit: WholeNumber = Field(default=20, ge=1, le=100)
-
-
-class MessageRequest(RequestBody):
-    """A message for a conversation; its answer becomes an entry of the log."""
-
-    text: NonBlankText
-    attachments: list[Attachment] | None = Field(default=None, max_length=20)
-    double_text: DoubleTextName | None = None
-
-
-class RenameRequest(RequestBody):
-    """The new title; ``null`` removes it."""
-
-    title: Annotated[NonBlankText, Field(json_schema_extra={"maxLength": 200})] | None
-
-
-class BranchRequest(RequestBody):
-    """An independent copy of the conversation's context."""
-
-    at: int | None = Field(
-        default=None, ge=0, le=10**15 - 1, description="Only up to this entry of the log."
-    )
-    title: Annotated[NonBlankText, Field(json_schema_extra={"maxLength": 200})] | None = None
-    name: str | None = Field(
-        default=None,
-        min_length=1,
-        description="A NAME or a route, which leads to the copy from now on.",
-    )
-
-
-class RewindRequest(RequestBody):
-    """The entry to rewind to; the log keeps everything."""
-
-    to: int = Field(ge=0, le=10**15 - 1, description="Right after this entry; 0 is the beginning.")
-
-
-class CompactRequest(RequestBody):
-    """A manual compaction."""
-
-    focus: str | None = Field(default=None, description="What the summary is to care for most.")
-    dry_run: bool | None = Field(
-        default=None, description="Only say what would be done; no model is asked."
-    )
+MessageRequest = derive_model(
+    "MessageRequest",
+    params.SubmitParams,
+    RequestBody,
+    without={"session_id", "key"},
+    doc="A message for a conversation; its answer becomes an entry of the log.",
+)
+RenameRequest = derive_model(
+    "RenameRequest",
+    params.RenameParams,
+    RequestBody,
+    {"title": (Title, ...)},
+    without={"conversation"},
+)
+_BRANCH_NAME = Field(default=None, min_length=1, description="Leads to the copy from now on.")
+BranchRequest = derive_model(
+    "BranchRequest",
+    params.BranchParams,
+    RequestBody,
+    {"title": (Title, None), "name": (str | None, _BRANCH_NAME)},
+    without={"conversation"},
+)
+RewindRequest = derive_model(
+    "RewindRequest", params.RewindParams, RequestBody, without={"conversation"}
+)
+_DRY_RUN = Field(default=None, description="Only say what would be done; no model is asked.")
+CompactRequest = derive_model(
+    "CompactRequest",
+    params.CompactParams,
+    RequestBody,
+    {"dry_run": (bool | None, _DRY_RUN)},
+    without={"session_id", "undo"},
+    doc="A manual compaction.",
+)
 
 
 # Answers
@@ -266,10 +282,7 @@ class Readiness(WireModel):
     channels: dict[str, ChannelShape]
 
 
-class AcceptedShape(WireModel):
-    inbox_id: str
-    conversation: str
-    position: int
+AcceptedShape = derive_model("AcceptedShape", Submitted, WireModel, without={"session"})
 
 
 class Taken(WireModel):

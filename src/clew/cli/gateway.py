@@ -134,7 +134,12 @@ async def _serve_gateway(settings: Settings) -> None:
         stack.push_async_callback(cancel_and_wait, server)
         app.set_app(
             parts.create_app(
-                product.engine, settings, commands=product.commands, leaving=leaving, name=name
+                product.engine,
+                settings,
+                operations=product.build_operations(),
+                commands=product.commands,
+                leaving=leaving,
+                name=name,
             )
         )
         await server

@@ -129,7 +129,6 @@ async def _forward_to_client(
 
 
 async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
-    from clew.api.builtin_operations import build_operations  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.connection import serve_client  # noqa: PLC0415
     from clew.api.rpc.context import RpcContext  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.subscriptions import ClientDisconnected  # noqa: PLC0415
@@ -148,7 +147,7 @@ async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
             open_application(settings, role="rpc", own_only=True)
         )
         office = RpcContext(
-            operations=build_operations(product.engine.features),
+            operations=product.build_operations(),
             engine=product.engine,
             settings=settings,
             commands=product.commands,

@@ -169,6 +169,11 @@ class RpcError:
         return {"code": self.code, "message": self.message, "data": dict(self.data)}
 
     @property
+    def param(self) -> str | None:
+        """Return the name of the invalid argument, if one is."""
+        return None if (param := self.data.get("param")) is None else str(param)
+
+    @property
     def next_step(self) -> str:
         """Return the next step for the caller."""
         return str(self.data.get("next", ""))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from clew.wire import models, params, results
 from clew.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 P = TypeVar("P", bound=params.Params)
 R = TypeVar("R", bound=BaseModel)
@@ -26,13 +29,6 @@ class RpcMethod(Generic[P, R]):
     errors: tuple[ErrorCode, ...] = ()
 
 
-LIST = RpcMethod(
-    name="conversation.list",
-    params=params.ListParams,
-    result=models.ConversationList,
-    summary="Conversations, the last used first.",
-    errors=(ErrorCode.INVALID_VALUE,),
-)
 OPEN = RpcMethod(
     name="conversation.open",
     params=params.OpenParams,
@@ -40,6 +36,36 @@ OPEN = RpcMethod(
     summary="Attach to a conversation: until it is closed, or the connection ends, this client "
     "looks at it.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
+)
+NEW = RpcMethod(
+    name="conversation.new",
+    params=params.NewParams,
+    result=results.Opened,
+    summary="Have a name lead to a new conversation, and attach to it. The one that it leaves is "
+    "kept; its turn is stopped, its session ends.",
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
+)
+RESUME = RpcMethod(
+    name="conversation.resume",
+    params=params.ResumeParams,
+    result=results.Opened,
+    summary="Have a name lead to another conversation, and attach to that.",
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
+)
+CLOSE = RpcMethod(
+    name="conversation.close",
+    params=params.Named,
+    result=results.Closed,
+    summary="Leave a conversation. Its session ends (`tui_close`) if no other client is attached "
+    "and no channel leads there; the next message reopens it.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
+LIST = RpcMethod(
+    name="conversation.list",
+    params=params.ListParams,
+    result=models.ConversationList,
+    summary="Conversations, the last used first.",
+    errors=(ErrorCode.INVALID_VALUE,),
 )
 STATUS = RpcMethod(
     name="conversation.status",
@@ -56,20 +82,12 @@ ENTRIES = RpcMethod(
     "was given, to go on before.",
     errors=(ErrorCode.NOT_FOUND,),
 )
-NEW = RpcMethod(
-    name="conversation.new",
-    params=params.NewParams,
-    result=results.Opened,
-    summary="Have a name lead to a new conversation, and attach to it. The one that it leaves is "
-    "kept; its turn is stopped, its session ends.",
-    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
-)
-RESUME = RpcMethod(
-    name="conversation.resume",
-    params=params.ResumeParams,
-    result=results.Opened,
-    summary="Have a name lead to another conversation, and attach to that.",
-    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
+SEARCH = RpcMethod(
+    name="conversation.search",
+    params=params.SearchParams,
+    result=models.HitList,
+    summary="Messages with these words, newest first.",
+    errors=(ErrorCode.INVALID_VALUE,),
 )
 RENAME = RpcMethod(
     name="conversation.rename",
@@ -108,21 +126,6 @@ RETRY = RpcMethod(
     result=results.Retried,
     summary="Undo the last exchange and hand its message in again.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
-)
-CLOSE = RpcMethod(
-    name="conversation.close",
-    params=params.Named,
-    result=results.Closed,
-    summary="Leave a conversation. Its session ends (`tui_close`) if no other client is attached "
-    "and no channel leads there; the next message reopens it.",
-    errors=(ErrorCode.NOT_FOUND,),
-)
-SEARCH = RpcMethod(
-    name="conversation.search",
-    params=params.SearchParams,
-    result=models.HitList,
-    summary="Messages with these words, newest first.",
-    errors=(ErrorCode.INVALID_VALUE,),
 )
 DELETE = RpcMethod(
     name="conversation.delete",
@@ -197,6 +200,20 @@ EDIT = RpcMethod(
     summary="Change the text of a waiting message.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
 )
+SUBSCRIBE = RpcMethod(
+    name="events.subscribe",
+    params=params.SubscribeParams,
+    result=results.Subscribed,
+    summary="Hear what happens in a conversation. Subscribing again begins again at `after`.",
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
+)
+UNSUBSCRIBE = RpcMethod(
+    name="events.unsubscribe",
+    params=params.Named,
+    result=results.Unsubscribed,
+    summary="Hear no more of a conversation.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 COMMANDS = RpcMethod(
     name="commands.list",
     params=params.NoParams,
@@ -242,21 +259,7 @@ SET_MODEL = RpcMethod(
     params=params.ModelSetParams,
     result=results.Models,
     summary="Choose the model of a conversation.",
-    errors=(ErrorCode.NOT_FOUND, ErrorCode.SETTINGS),
-)
-SUBSCRIBE = RpcMethod(
-    name="events.subscribe",
-    params=params.SubscribeParams,
-    result=results.Subscribed,
-    summary="Hear what happens in a conversation. Subscribing again begins again at `after`.",
-    errors=(ErrorCode.NOT_FOUND,),
-)
-UNSUBSCRIBE = RpcMethod(
-    name="events.unsubscribe",
-    params=params.Named,
-    result=results.Unsubscribed,
-    summary="Hear no more of a conversation.",
-    errors=(ErrorCode.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.SETTINGS, ErrorCode.INVALID_VALUE),
 )
 DESCRIBE = RpcMethod(
     name="agent.describe",
@@ -272,3 +275,7 @@ DISCOVER = RpcMethod(
 )
 
 AnyRpcMethod = RpcMethod[Any, Any]
+#: All definitions, in the order of the reference.
+METHODS: Sequence[AnyRpcMethod] = [  # pyright: ignore[reportUnknownVariableType]
+    each for each in tuple(globals().values()) if isinstance(each, RpcMethod)
+]

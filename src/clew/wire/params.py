@@ -82,40 +82,35 @@ class NewParams(Params):
     title: ConversationTitle | None = None
 
 
-class ResumeParams(Params):
+class ResumeParams(Named):
     """The conversation that a name leads to from now on."""
 
-    conversation: ConversationName
     name: NewName = "main"
 
 
-class RenameParams(Params):
+class RenameParams(Named):
     """A new title; null removes it."""
 
-    conversation: ConversationName
     title: ConversationTitle | None
 
 
-class BranchParams(Params):
+class BranchParams(Named):
     """An independent copy of the context."""
 
-    conversation: ConversationName
     at: EntrySeq | None = Field(default=None, description="Only up to this entry.")
     title: ConversationTitle | None = None
     name: NewName | None = Field(default=None, description="Leads to the copy from now on.")
 
 
-class RewindParams(Params):
+class RewindParams(Named):
     """The entry to rewind to; the log keeps everything."""
 
-    conversation: ConversationName
     to: EntrySeq = Field(description="Right after this entry; 0 is the beginning.")
 
 
-class UndoParams(Params):
+class UndoParams(Named):
     """The number of exchanges to remove from the context."""
 
-    conversation: ConversationName
     back: int = Field(default=1, ge=1, le=1000)
 
 
@@ -127,10 +122,9 @@ class SearchParams(Params):
     limit: int = Field(default=20, ge=1, le=100)
 
 
-class EntriesParams(Params):
+class EntriesParams(Named):
     """A range of entries: after ``after``, or with ``before`` the last ones before it."""
 
-    conversation: ConversationName
     after: EntrySeq = 0
     before: EntrySeq | None = None
     limit: int = Field(default=200, ge=1, le=1000)
@@ -236,16 +230,14 @@ class ModelListParams(Params):
     conversation: ConversationName | None = None
 
 
-class ModelSetParams(Params):
+class ModelSetParams(Named):
     """The model of a conversation, from its next message on."""
 
-    conversation: ConversationName
     model: str = Field(min_length=1, max_length=500)
 
 
-class SubscribeParams(Params):
+class SubscribeParams(Named):
     """The conversation and the entry after which its events are sent."""
 
-    conversation: ConversationName
     after: EntrySeq = Field(default=0, description="The seq of the last event that was heard.")
     live: bool = Field(default=True, description="Also the text that is being made.")

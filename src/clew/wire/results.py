@@ -25,11 +25,9 @@ class Opened(WireModel):
     state: StateShape
 
 
-class Status(WireModel):
+class Status(Opened):
     """A conversation with its state and usage."""
 
-    conversation: ConversationShape
-    state: StateShape
     usage: UsageShape
 
 
@@ -54,11 +52,9 @@ class WentBack(WireModel):
     session: str
 
 
-class Undone(WireModel):
+class Undone(WentBack):
     """The session that continues, and the text of the message that was removed."""
 
-    conversation: str
-    session: str
     text: str
 
 

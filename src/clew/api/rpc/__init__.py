@@ -1,1 +1,1 @@
-"""JSON-RPC: methods and connections, over any transport."""
+"""JSON-RPC: connections and calls, over any transport."""

@@ -6,7 +6,9 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.context import ConnectedClient, RequestOrder, RpcCall
+from clew.api.operation_call import release_nothing
+from clew.api.rpc.call import RpcCall
+from clew.api.rpc.context import ConnectedClient, RequestOrder
 from clew.api.rpc.dispatch import dispatch_request
 from clew.api.rpc.subscriptions import ClientDisconnected
 from clew.wire import framing
@@ -92,8 +94,8 @@ class _RpcConnection:
     async def _process_request(self, request: RpcRequest) -> None:
         operation = self._client.context.operations.get(request.method)
         is_ordered = operation is not None and operation.is_ordered
-        leave = await self._order.acquire() if is_ordered else _release_nothing
-        call = RpcCall(client=self._client, release_order=leave)
+        leave = await self._order.acquire() if is_ordered else release_nothing
+        call = RpcCall(context=self._client.context, client=self._client, release_order=leave)
         with suppress(ClientDisconnected):
             try:
                 answer = await dispatch_request(request, call)
@@ -103,7 +105,3 @@ class _RpcConnection:
                     each()
             finally:
                 leave()
-
-
-def _release_nothing() -> None:
-    """Do nothing: an unordered request blocks no other."""

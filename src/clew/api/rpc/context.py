@@ -1,12 +1,13 @@
-"""Shared context of the RPC methods, and the state of a connected client."""
+"""Context of the operations, their calls, and the state of a connected client."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from clew.commands.builtin import BUILTIN_REGISTRY
+from clew.core.route import Route
 from clew.core.scope import LOCAL, can_see, scope_of
 from clew.distribution import VERSION
 from clew.errors import NotFound
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from clew.core.conversation_state import ConversationState
     from clew.core.ids import ClientId, ConversationId
-    from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
     from clew.engine.queries import ConversationView
@@ -58,14 +58,18 @@ class RpcContext:
         """
         return await self.engine.resolve_name(name, viewer=self.viewer)
 
-    def check_visible(self, route: Route) -> None:
+    async def resolve_target(self, name: str) -> Route | ConversationId:
         """
-        Check that the viewer may see the conversation of the route.
+        Return the conversation of an id, or the route of any other name.
 
-        :raises NotFound: if not
+        :raises NotFound: if the viewer may not see it
         """
-        if not can_see(self.viewer, scope_of(route)):
-            raise NotFound("conversation", route.key)
+        target = self.engine.parse_target(name)
+        if not isinstance(target, Route):
+            return await self.resolve_name(target)
+        if not can_see(self.viewer, scope_of(target)):
+            raise NotFound("conversation", target.key)
+        return target
 
     async def show_conversation(self, conversation: ConversationId) -> ConversationShape:
         return conversation_model(await self.engine.get_view(conversation, viewer=self.viewer))
@@ -145,43 +149,3 @@ class ConnectedClient:
         """Detach from all conversations when the connection is over."""
         for client in self.attached.values():
             await self.context.engine.clients.detach(client)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcCall:
-    """One request while it is processed."""
-
-    client: ConnectedClient
-    #: Lets later requests of this client pass: this one only waits from now on.
-    release_order: Callable[[], None]
-    #: Callbacks to run after the response was sent.
-    after_response: list[Callable[[], None]] = field(default_factory=list)
-
-    @property
-    def context(self) -> RpcContext:
-        return self.client.context
-
-    @property
-    def engine(self) -> Engine:
-        return self.client.context.engine
-
-
-class OperationCall(Protocol):
-    """One call of an operation, over any transport."""
-
-    @property
-    def context(self) -> RpcContext: ...
-
-    @property
-    def engine(self) -> Engine: ...
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HttpCall:
-    """A call over HTTP."""
-
-    context: RpcContext
-
-    @property
-    def engine(self) -> Engine:
-        return self.context.engine

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from pydantic import BaseModel, ValidationError
 
+from clew.api.authorization import authorize_call
 from clew.errors import ClewError
 from clew.wire.errors import CallFailed, ErrorCode, RpcError
 from clew.wire.framing import RpcErrorResponse, RpcResponse
@@ -16,7 +17,7 @@ from clew.wire.params import Params
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from clew.api.rpc.context import RpcCall
+    from clew.api.rpc.call import RpcCall
     from clew.wire.framing import RpcRequest
 
 log = structlog.get_logger(__name__)
@@ -52,7 +53,8 @@ async def _run_handler(request: RpcRequest, call: RpcCall) -> BaseModel:
             ErrorCode.METHOD_NOT_FOUND, _unknown_method_message(request.method, operations.names)
         )
     given = validate_params(request.params, operation.definition.params)
-    done: BaseModel = await operation.handler(call, given)
+    authorized = await authorize_call(operation.scope, call, dict(given))
+    done: BaseModel = await operation.handler(authorized, given)
     return done
 
 

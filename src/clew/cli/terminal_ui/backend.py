@@ -120,7 +120,6 @@ class TuiBackend:
     def _load_engine(self) -> None:
         # Half a second of imports, while the screen is visible.
         with fast_import():
-            from clew.api.builtin_operations import build_operations  # noqa: PLC0415
             from clew.api.rpc.context import RpcContext  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
@@ -134,7 +133,7 @@ class TuiBackend:
         )
         self._portal = portal
         self._rpc_server = RpcContext(
-            operations=build_operations(product.engine.features),
+            operations=product.build_operations(),
             engine=product.engine,
             settings=self._settings,
             commands=product.commands,

@@ -1,4 +1,4 @@
-"""RPC methods on commands, completion, settings and models."""
+"""Operations on commands, completion, settings and models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.conversations import require_visible
 from clew.commands.completion import complete_input as completed
 from clew.commands.runner import CommandRunner
 from clew.config.introspection import effective_values
@@ -30,14 +29,14 @@ from clew.wire.results import (
 )
 
 if TYPE_CHECKING:
-    from clew.api.rpc.context import RpcCall
+    from clew.api.operation_call import OperationCall
     from clew.wire import params
 
 #: Settings are read once, at process start.
 _RESTART_HINT = "stop clew serve, or the terminal UI, and start it anew"
 
 
-async def list_commands(call: RpcCall, given: params.NoParams) -> Commands:
+async def list_commands(call: OperationCall, given: params.NoParams) -> Commands:
     items = [
         CommandShape(
             name=one.name,
@@ -52,11 +51,10 @@ async def list_commands(call: RpcCall, given: params.NoParams) -> Commands:
     return Commands(items=items)
 
 
-async def run_command(call: RpcCall, given: params.RunParams) -> CommandReply:
-    target = await require_visible(call.context, call.engine.parse_target(given.conversation))
+async def run_command(call: OperationCall, given: params.RunParams) -> CommandReply:
     runner = CommandRunner(call.engine, call.context.commands)
     reply = await runner.run_command(
-        given.text, target=target, viewer=call.context.viewer, on_filed=call.release_order
+        given.text, target=call.target, viewer=call.context.viewer, on_filed=call.release_order
     )
     return CommandReply(
         text=reply.text,
@@ -65,7 +63,7 @@ async def run_command(call: RpcCall, given: params.RunParams) -> CommandReply:
     )
 
 
-async def complete_text(call: RpcCall, given: params.CompleteParams) -> Completions:
+async def complete_text(call: OperationCall, given: params.CompleteParams) -> Completions:
     end = len(given.text) if given.cursor is None else min(given.cursor, len(given.text))
     folder = Path.cwd() if given.folder is None else Path(given.folder)
     found = await asyncio.to_thread(completed, given.text[:end], folder, call.context.commands)
@@ -76,7 +74,7 @@ async def complete_text(call: RpcCall, given: params.CompleteParams) -> Completi
     return Completions(start=found.start, end=end, items=items)
 
 
-async def get_config(call: RpcCall, given: params.ConfigGetParams) -> SettingList:
+async def get_config(call: OperationCall, given: params.ConfigGetParams) -> SettingList:
     settings = call.context.settings
     items = [
         SettingShape(key=one.name, value=one.value, origin=one.origin.place)
@@ -91,13 +89,7 @@ async def get_config(call: RpcCall, given: params.ConfigGetParams) -> SettingLis
     return SettingList(items=items, file=str(settings.home / "config.toml"))
 
 
-async def set_config(call: RpcCall, given: params.ConfigSetParams) -> SettingWritten:
-    if not call.context.may_configure:
-        raise CallFailed.from_code(
-            ErrorCode.INVALID_VALUE,
-            "without api.token any program of this machine may connect, and so none may change "
-            "settings: set api.token, or edit config.toml",
-        )
+async def set_config(call: OperationCall, given: params.ConfigSetParams) -> SettingWritten:
     file = await asyncio.to_thread(
         write_setting, call.context.settings.home, given.key, given.value
     )
@@ -105,28 +97,26 @@ async def set_config(call: RpcCall, given: params.ConfigSetParams) -> SettingWri
     return SettingWritten(key=given.key, file=str(file), restart=True, note=note)
 
 
-async def list_models(call: RpcCall, given: params.ModelListParams) -> Models:
+async def list_models(call: OperationCall, given: params.ModelListParams) -> Models:
     choice = call.engine.model_overrides
     if given.conversation is None:
         return Models(items=list(choice.offered), current=choice.offered[0])
-    conversation = await call.context.resolve_name(given.conversation)
-    current = await choice.get_model_name(conversation)
+    current = await choice.get_model_name(call.conversation)
     return Models(items=list(dict.fromkeys([*choice.offered, current])), current=current)
 
 
-async def set_model(call: RpcCall, given: params.ModelSetParams) -> Models:
+async def set_model(call: OperationCall, given: params.ModelSetParams) -> Models:
     choice = call.engine.model_overrides
-    conversation = await call.context.resolve_name(given.conversation)
     if call.context.viewer != LOCAL and given.model not in choice.offered:
         raise CallFailed.from_code(
             ErrorCode.INVALID_VALUE,
             f"{given.model!r} is not offered here: choose from {', '.join(choice.offered)}",
         )
-    await choice.choose_model(conversation, given.model)
+    await choice.choose_model(call.conversation, given.model)
     return Models(items=list(dict.fromkeys([*choice.offered, given.model])), current=given.model)
 
 
-async def describe_agent(call: RpcCall, given: params.NoParams) -> AgentShape:
+async def describe_agent(call: OperationCall, given: params.NoParams) -> AgentShape:
     settings = call.context.settings
     return AgentShape(
         version=call.context.version,
@@ -137,7 +127,7 @@ async def describe_agent(call: RpcCall, given: params.NoParams) -> AgentShape:
     )
 
 
-async def discover_methods(call: RpcCall, given: params.NoParams) -> Description:
+async def discover_methods(call: OperationCall, given: params.NoParams) -> Description:
     return Description.model_validate(
         build_openrpc(call.context.version, call.context.operations.methods)
     )

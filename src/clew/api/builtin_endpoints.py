@@ -1,0 +1,142 @@
+"""The built-in endpoints that have no method: streams, other formats, health."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse
+
+from clew.api import chat_completions, events, health_endpoints, metrics, schemas, webhooks
+from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
+from clew.api.operation_scope import ONE_CONVERSATION, PUBLIC
+from clew.core.session import USER_EXIT
+from clew.wire import models
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.api.http_call import HttpCall
+    from clew.api.schemas import EmptyInput
+
+CONVERSATION_PATH = "/api/conversations/{id}"
+KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
+
+
+async def _show_conversation(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:
+    shown = await call.context.show_conversation(call.conversation)
+    return JSONResponse(shown.model_dump(mode="json"))
+
+
+async def _end_session(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:
+    filed = await call.engine.queue_close(call.conversation, reason=USER_EXIT)
+    await call.wait_for_command(filed)
+    return await _show_conversation(call, query, body)
+
+
+OPENAI_ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/v1/chat/completions",
+        handler=chat_completions.create_completion,
+        summary="One turn of a conversation, as an OpenAI chat completion",
+        body=schemas.ChatRequest,
+        responses={
+            200: ResponseSpec(
+                description="The answer", model=schemas.ChatCompletion, media=(STREAM,)
+            )
+        },
+        problems=(404, 409, 422, 502),
+        headers={
+            "X-Clew-Conversation": "NAME or id of the conversation whose context counts; without "
+            "it the messages that are sent do.",
+            "X-Clew-Double-Text": "What happens while a turn is unfinished: queue, steer, "
+            "interrupt …",
+            **KEY_HEADERS,
+        },
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models",
+        handler=health_endpoints.list_models,
+        summary="The names under which the agent is on offer",
+        responses={200: ResponseSpec(description="The names", model=schemas.ModelList)},
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models/{model}",
+        handler=health_endpoints.show_model,
+        summary="One of these names",
+        responses={200: ResponseSpec(description="The name", model=schemas.ModelShape)},
+        problems=(404,),
+    ),
+)
+SHOW_CONVERSATION = Endpoint(
+    method="GET",
+    path=CONVERSATION_PATH,
+    handler=_show_conversation,
+    summary="One conversation",
+    scope=ONE_CONVERSATION,
+    responses={200: ResponseSpec(description="The conversation", model=models.ConversationShape)},
+    problems=(404,),
+)
+STREAM_EVENTS = Endpoint(
+    method="GET",
+    path=f"{CONVERSATION_PATH}/events",
+    handler=events.stream_events,
+    summary="What happens in it: entries with their seq as id, and live pieces without",
+    scope=ONE_CONVERSATION,
+    query=schemas.EventsQueryParams,
+    responses={200: ResponseSpec(description="A stream of events", media=(STREAM,))},
+    problems=(400, 404),
+    headers={"Last-Event-ID": "The seq of the last entry that the client has."},
+)
+END_SESSION = Endpoint(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/close",
+    handler=_end_session,
+    summary="End its session; the next message opens it again",
+    scope=ONE_CONVERSATION,
+    responses={200: ResponseSpec(description="The conversation", model=models.ConversationShape)},
+    problems=(404, 409),
+)
+SYSTEM_ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/healthz",
+        handler=health_endpoints.check_liveness,
+        summary="Whether the process answers",
+        scope=PUBLIC,
+        responses={200: ResponseSpec(description="It does", model=schemas.Health)},
+    ),
+    Endpoint(
+        method="GET",
+        path="/readyz",
+        handler=health_endpoints.check_readiness,
+        summary="Whether the store can be read and written, and how the channels are",
+        scope=PUBLIC,
+        responses={200: ResponseSpec(description="It can", model=schemas.Readiness)},
+    ),
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        handler=metrics.render_metrics,
+        summary="Numbers for Prometheus",
+        responses={200: ResponseSpec(description="The numbers", media=(metrics.CONTENT_TYPE,))},
+    ),
+    Endpoint(
+        method="GET",
+        path="/openapi.json",
+        handler=health_endpoints.show_openapi,
+        summary="This description",
+        responses={200: ResponseSpec(description="The description")},
+    ),
+    Endpoint(
+        method="POST",
+        path="/hooks/{name}",
+        handler=webhooks.receive_webhook,
+        summary="Hand an event to a channel; its signature says from whom it is",
+        scope=PUBLIC,
+        responses={202: ResponseSpec(description="It is stored", model=schemas.Taken)},
+        problems=(400, 401, 404, 408, 413),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Handlers of the operations, the same for HTTP and JSON-RPC."""

@@ -1,0 +1,133 @@
+"""Operations on messages, turns, approvals, the queue and events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.api.operation_call import AnsweredBefore
+from clew.api.rpc.subscriptions import start_subscription
+from clew.core.double_text import parse_rule
+from clew.core.ids import ApprovalId, InboxId
+from clew.core.inbox import InboxOutcome
+from clew.wire import serializers
+from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.models import ApprovalShape, QueuedShape
+from clew.wire.results import (
+    Approvals,
+    Cancelled,
+    Edited,
+    Interrupted,
+    Queue,
+    Submitted,
+    Subscribed,
+    Unsubscribed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.api.operation_call import OperationCall
+    from clew.api.rpc.call import RpcCall
+    from clew.engine.request_service import FetchedFile
+    from clew.wire import params
+
+
+async def submit_message(call: OperationCall, given: params.SubmitParams) -> Submitted:
+    """
+    Store a message.
+
+    :raises AnsweredBefore: if the first request with its key was answered already
+    """
+    rule = given.double_text or call.context.settings.session.double_text
+    message = call.engine.new_input(
+        given.text,
+        double_text=parse_rule(rule, people=False),
+        key=call.make_key(given),
+        files=_prepare_files(call, given.attachments or ()),
+    )
+    accepted = await call.engine.submit(message, target=call.target)
+    if accepted.answer is not None:
+        raise AnsweredBefore(accepted.answer, status=accepted.status or 202)
+    if accepted.outcome is InboxOutcome.REJECTED:
+        raise CallFailed.from_code(ErrorCode.REJECTED)
+    head = (await call.engine.get_state(accepted.conversation_id)).head
+    return Submitted(
+        inbox_id=accepted.inbox_id,
+        conversation=accepted.conversation_id,
+        session=head,
+        position=accepted.position,
+    )
+
+
+def _prepare_files(call: OperationCall, given: Sequence[params.Attachment]) -> list[FetchedFile]:
+    return [
+        call.engine.requests.prepare_file(
+            name=one.name, media_type=one.media_type, content=_decode_content(one, place)
+        )
+        for place, one in enumerate(given)
+    ]
+
+
+def _decode_content(given: params.Attachment, place: int) -> bytes:
+    try:
+        return given.decode_content()
+    except ValueError as error:
+        param = f"attachments[{place}].data"
+        raise CallFailed.from_code(ErrorCode.INVALID_PARAMS, str(error), param=param) from None
+
+
+async def interrupt_turn(call: OperationCall, given: params.Named) -> Interrupted:
+    return Interrupted(stopping=await call.engine.request_stop(call.conversation))
+
+
+async def list_approvals(call: OperationCall, given: params.Named) -> Approvals:
+    found = await call.engine.list_approvals(call.conversation)
+    return Approvals(
+        items=[ApprovalShape.model_validate(serializers.serialize_approval(one)) for one in found]
+    )
+
+
+async def answer_approval(call: OperationCall, given: params.RespondParams) -> ApprovalShape:
+    answered = await call.engine.answer_approval(
+        ApprovalId(given.approval), yes=given.approve, by=call.context.viewer, note=given.note
+    )
+    return ApprovalShape.model_validate(serializers.serialize_approval(answered))
+
+
+async def list_queue(call: OperationCall, given: params.Named) -> Queue:
+    found = await call.engine.list_queue(call.conversation)
+    return Queue(
+        items=[QueuedShape.model_validate(serializers.serialize_queued(item)) for item in found]
+    )
+
+
+async def cancel_input(call: OperationCall, given: params.CancelParams) -> Cancelled:
+    return Cancelled(cancelled=await call.engine.cancel_input(InboxId(given.inbox_id)))
+
+
+async def edit_input(call: OperationCall, given: params.EditParams) -> Edited:
+    return Edited(edited=await call.engine.edit_input(InboxId(given.inbox_id), given.text))
+
+
+async def subscribe_events(call: RpcCall, given: params.SubscribeParams) -> Subscribed:
+    conversation = call.conversation
+    view = await call.engine.get_view(conversation, viewer=call.context.viewer)
+    call.engine.wake_conversation(conversation)
+    head, seq = view.conversation.head, view.conversation.last_seq
+    if given.after > seq:
+        raise CallFailed.from_code(
+            ErrorCode.INVALID_VALUE,
+            f"the conversation has {seq} entries: subscribe after one of them",
+            param="after",
+        )
+    # Events are collected from now on, and sent after this response.
+    call.after_response.append(
+        await start_subscription(
+            call.client, conversation, after=given.after, live=given.live, session=head
+        )
+    )
+    return Subscribed(conversation=conversation, session=head, after=given.after, seq=seq)
+
+
+async def unsubscribe_events(call: RpcCall, given: params.Named) -> Unsubscribed:
+    return Unsubscribed(unsubscribed=call.client.unsubscribe(call.conversation))

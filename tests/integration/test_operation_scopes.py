@@ -1,0 +1,214 @@
+"""Each operation lets a caller reach what its scope says, over HTTP and over JSON-RPC."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx2
+
+from clew.api.app import create_app
+from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_scope import CallerKind, NamedKind
+from clew.api.operations import Operation
+from clew.api.routes import iter_endpoints
+from clew.api.rpc.context import RpcContext
+from clew.core.ids import ConversationId
+from clew.core.route import Route, local_route
+from clew.core.scope import LOCAL, scope_of
+from clew.tui.transports import in_process
+from clew.wire.errors import CallFailed, ErrorCode
+from tests.golden.test_answers import answer
+from tests.integration.api_server import TOKEN, settings_for
+from tests.integration.rpc_clients import client, serve_over
+from tests.line.world import open_world
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+    from pathlib import Path
+
+    from clew.api.endpoints import Endpoint
+    from clew.api.operations import AnyOperation
+    from clew.core.scope import Scope
+    from clew.engine.engine import Engine
+    from clew.wire.methods import RpcMethod
+
+OWNER, GUEST = local_route("talk"), Route.parse("agent:main:telegram:dm:42")
+#: Values of the fields that name nothing.
+FIELDS: Mapping[str, object] = {
+    "text": "/status", "title": "Mine", "to": 0, "approve": True, "query": "secret", "value": 1,
+    "key": "session.double_text", "model": "clew", "messages": [{"role": "user", "content": "hi"}],
+}  # fmt: skip
+
+Things = dict[NamedKind, str]
+
+
+async def make_things(engine: Engine, route: Route, text: str, *, settled: bool = True) -> Things:
+    """A conversation with an input and an approval, and a deleted one."""
+    await engine.start_new_conversation(route)
+    gone = await engine.titles.request_title(route, f"secret gone, {text}")
+    await engine.delete_conversation(gone)
+    await engine.wait_for_input(await engine.submit(f"secret {text}", target=route))
+    accepted = await engine.submit("p: pay", target=route)
+    talk = accepted.conversation_id
+
+    async def asked() -> bool:
+        return bool(await engine.list_approvals(talk))
+
+    await wait_until(asked)
+    (approval,) = await engine.list_approvals(talk)
+    if settled:
+        await engine.answer_approval(approval.id, yes=False)
+        await engine.wait_for_input(accepted)
+    return {
+        NamedKind.CONVERSATION: talk,
+        NamedKind.TARGET: talk,
+        NamedKind.ROUTE: route.key,
+        NamedKind.DELETED: gone,
+        NamedKind.INPUT: accepted.inbox_id,
+        NamedKind.APPROVAL: approval.id,
+    }
+
+
+@asynccontextmanager
+async def opened(home: Path) -> AsyncGenerator[tuple[Engine, Things]]:
+    """An engine, and what its owner has."""
+    async with open_world("sqlite:///clew.db", home) as world:
+        world.model.script = answer
+        yield world.engine, await make_things(world.engine, OWNER, "of the owner", settled=False)
+
+
+async def snapshot(engine: Engine, things: Things) -> object:
+    """What of these things others could have changed."""
+    conversation = ConversationId(things[NamedKind.CONVERSATION])
+    return [
+        await engine.get_view(conversation),
+        await engine.get_state(conversation),
+        things[NamedKind.DELETED] in {each.id for each in await engine.list_deleted()},
+    ]
+
+
+def context_for(engine: Engine, home: Path, viewer: Scope) -> RpcContext:
+    return RpcContext(
+        engine=engine, settings=settings_for(home), operations=BUILTIN_OPERATIONS, viewer=viewer
+    )
+
+
+async def call(
+    context: RpcContext, method: RpcMethod[Any, Any], given: Mapping[str, object]
+) -> ErrorCode | str:
+    """The code of the error, or the result as JSON."""
+    needed = {name: FIELDS[name] for name in method.params.model_fields if name in FIELDS}
+    async with client(in_process(serve_over(context))) as rpc:
+        try:
+            done = await rpc.call(method, method.params.model_validate({**needed, **given}))
+        except CallFailed as failed:
+            return ErrorCode(failed.code)
+        return done.model_dump_json()
+
+
+async def test_over_rpc_a_caller_reaches_its_own_things_and_nobody_elses(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (engine, theirs):
+        before = await snapshot(engine, theirs)
+        guest = context_for(engine, tmp_path, scope_of(GUEST))
+        for operation in BUILTIN_OPERATIONS:
+            mine = await make_things(engine, GUEST, f"of the guest, {operation.name}")
+            given = {field: mine[kind] for field, kind in operation.scope.names.items()}
+            for field, kind in operation.scope.names.items():
+                told = await call(guest, operation.definition, {**given, field: theirs[kind]})
+                assert told is ErrorCode.NOT_FOUND, (operation.name, field)
+            check_answer(operation, await call(guest, operation.definition, given))
+        assert await snapshot(engine, theirs) == before
+
+
+def check_answer(operation: AnyOperation, told: object) -> None:
+    """Compare the answer to a call about the caller's own things with the scope."""
+    match operation.scope.callers:
+        case CallerKind.LOCAL:
+            assert told is ErrorCode.METHOD_NOT_FOUND, operation.name
+        case CallerKind.OWNER:
+            assert told is ErrorCode.INVALID_VALUE, operation.name
+        case _:
+            assert told not in (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_FOUND), operation.name
+            assert "of the owner" not in str(told), operation.name
+
+
+async def test_without_a_token_in_the_settings_all_but_the_settings_can_be_changed(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as (engine, _):
+        limited = context_for(engine, tmp_path, LOCAL)
+        for operation in BUILTIN_OPERATIONS:
+            if operation.scope.names:
+                continue
+            told = await call(limited, operation.definition, {})
+            if operation.scope.callers is CallerKind.OWNER:
+                assert told is ErrorCode.INVALID_VALUE
+            else:
+                assert isinstance(told, str), operation.name
+
+
+def request(endpoint: Endpoint, conversation: str) -> httpx2.Request:
+    """A request that is as the endpoint declares it."""
+    path = endpoint.path.replace("{id}", quote(conversation, safe="")).replace("{model}", "clew")
+    asked = {name: str(FIELDS[name]) for name in endpoint.query.model_fields if name in FIELDS}
+    body = {name: FIELDS[name] for name in endpoint.body.model_fields if name in FIELDS}
+    return httpx2.Request(
+        endpoint.method,
+        f"http://localhost{path.replace('{name}', 'none')}",
+        params=asked,
+        json=body,
+        headers={"X-Clew-Conversation": conversation} if endpoint.path.startswith("/v1/c") else {},
+    )
+
+
+async def test_over_http_a_caller_reaches_its_own_things_and_nobody_elses(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (engine, theirs):
+        before = await snapshot(engine, theirs)
+        app = create_app(engine, settings_for(tmp_path), viewer=scope_of(GUEST))
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app)) as http:
+            for endpoint in iter_endpoints(BUILTIN_OPERATIONS):
+                text = f"of the guest, {endpoint.method} {endpoint.path}"
+                await check_endpoint(
+                    http, endpoint, mine=await make_things(engine, GUEST, text), theirs=theirs
+                )
+            mine = await make_things(engine, GUEST, "of the guest")
+            path = f"http://localhost/api/conversations/{mine[NamedKind.CONVERSATION]}/branch"
+            taken = httpx2.Request("POST", path, json={"name": OWNER.key})
+            assert (await send(http, taken)).status_code == 404
+        assert await snapshot(engine, theirs) == before
+
+
+async def check_endpoint(
+    http: httpx2.AsyncClient, endpoint: Endpoint, *, mine: Things, theirs: Things
+) -> None:
+    what = f"{endpoint.method} {endpoint.path}"
+    kind = NamedKind.DELETED if "undelete" in what else NamedKind.CONVERSATION
+    for wrong in ({}, {"Authorization": "Bearer wrong"}):
+        asked = request(endpoint, mine[kind])
+        asked.headers.update(wrong)
+        assert ((await http.send(asked)).status_code == 401) == (not endpoint.is_public), what
+    if "{id}" in what or "completions" in what:
+        hidden = await send(http, request(endpoint, theirs[kind]))
+        assert hidden.status_code == 404, what
+    if not what.endswith(("/events", "/hooks/{name}")):
+        shown = await send(http, request(endpoint, mine[kind]))
+        assert shown.status_code not in {401, 404}, what
+        assert "of the owner" not in shown.text, what
+
+
+async def send(http: httpx2.AsyncClient, asked: httpx2.Request) -> httpx2.Response:
+    asked.headers["Authorization"] = f"Bearer {TOKEN}"
+    return await http.send(asked)
+
+
+def test_every_operation_on_a_conversation_declares_it_in_its_scope() -> None:
+    for entry in BUILTIN_OPERATIONS.entries:
+        if isinstance(entry, Operation):
+            told = {"conversation", "session_id", "inbox_id", "approval", "name"}
+            fields = told & entry.definition.params.model_fields.keys()
+            assert fields == entry.scope.names.keys(), entry.name
+        elif "{id}" in entry.path:
+            assert entry.scope.names == {"conversation": NamedKind.CONVERSATION}, entry.path
