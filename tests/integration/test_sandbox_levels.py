@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.config import load_settings
+from clew.config.introspection import iter_secret_texts
 from clew.config.sandbox_policy import make_sandbox_policy
 from clew.config.validation import find_problems
 from clew.errors import SettingsError
@@ -242,6 +243,9 @@ async def test_a_container_that_cannot_be_started_is_told(tmp_path: Path) -> Non
         await ContainerSandbox("image").prepare(make_request(tmp_path))
 
 
+TOKEN = "ghp-0123456789abcdef"
+
+
 def load(home: Path, text: str, environ: Mapping[str, str] | None = None) -> Settings:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(text)
@@ -252,15 +256,16 @@ def test_the_settings_become_the_terms(tmp_path: Path) -> None:
     settings = load(
         tmp_path,
         '[sandbox]\nlevel = "read"\nmemory = 512\nseconds = 9\nsecrets = ["GITHUB_TOKEN"]\n',
-        {"GITHUB_TOKEN": "ghp-1"},
+        {"GITHUB_TOKEN": TOKEN},
     )
     policy = make_sandbox_policy(settings)
     request = policy.make_request("person:x", session="s-1", readable=[tmp_path])
     assert (request.level, request.limits.memory, request.limits.seconds) == ("read", 2**29, 9)
-    assert request.environment == {"GITHUB_TOKEN": "ghp-1"}
+    assert request.environment == {"GITHUB_TOKEN": TOKEN}
     assert request.workspace.parent == tmp_path.resolve() / "work"
-    assert "ghp-1" not in repr(policy)
-    assert "ghp-1" not in repr(settings)
+    assert TOKEN not in repr(policy)
+    assert TOKEN not in repr(settings)
+    assert TOKEN in iter_secret_texts(settings), "it is masked elsewhere"
     shared = make_sandbox_policy(load(tmp_path, f'[sandbox]\nworkspace = "{tmp_path}/work/x"'))
     assert shared.workspace_of("a").root == shared.workspace_of("b").root
 

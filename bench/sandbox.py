@@ -1,0 +1,56 @@
+"""A command in the sandbox against the same command without, one after the other."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from bench.figures import Figure, percentile
+from bench.places import scratch
+from clew.sandbox.policy import SandboxPolicy, SandboxRequest
+from clew.sandbox.runner import run_command
+from clew.sandbox.selection import make_candidates
+from clew.sandbox.unconfined import UnconfinedHost
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.sandbox.protocol import Sandbox
+
+COMMANDS = 100
+#: Milliseconds that the level ``work`` may add, with the sandbox that is in force.
+MOST = 15.0
+
+
+async def measure() -> list[Figure]:
+    with scratch() as folder:
+        candidates = make_candidates(SandboxPolicy(folder=folder))
+        found = [each for each in candidates if (await each.probe()).works]
+        times = await _times(folder, [UnconfinedHost(), *found])
+    plain = times.pop("no sandbox")
+    return [
+        Figure(name="a command without a sandbox", value=percentile(plain, 0.5), unit="ms"),
+        *(
+            Figure(
+                name=f"a command in {name}, more than without",
+                value=percentile(mine, 0.5) - percentile(plain, 0.5),
+                unit="ms",
+                target=MOST if name == found[0].name else None,
+                ratio=percentile(mine, 0.5) / percentile(plain, 0.5),
+                baseline="without",
+            )
+            for name, mine in times.items()
+        ),
+    ]
+
+
+async def _times(folder: Path, sandboxes: list[Sandbox]) -> dict[str, list[float]]:
+    """Milliseconds by sandbox; all in each round, so that the machine is the same to all."""
+    times: dict[str, list[float]] = {each.name: [] for each in sandboxes}
+    request = SandboxRequest(workspace=folder / "workspace")
+    for _ in range(COMMANDS):
+        for sandbox in sandboxes:
+            begun = time.perf_counter()
+            await run_command(["/bin/true"], request, sandbox)
+            times[sandbox.name].append((time.perf_counter() - begun) * 1000)
+    return times
