@@ -12,6 +12,7 @@ from tests.mutations.lifecycle import LIFECYCLE
 from tests.mutations.mutation import Mutation
 from tests.mutations.outages import OUTAGES
 from tests.mutations.rpc import RPC
+from tests.mutations.sandbox import SANDBOX
 
 __all__ = ["ALL", "Mutation"]
 
@@ -298,4 +299,5 @@ ALL = (
     *EDGES,
     *EXPORTS,
     *BACKUPS,
+    *SANDBOX,
 )

@@ -1,0 +1,102 @@
+"""The safeguards of the sandbox, each noticed by a way out that is open without it."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_SANDBOX = "src/clew/sandbox"
+_ESCAPES = "tests/integration/test_sandbox_escapes.py::test_"
+_COMMANDS = "tests/integration/test_sandbox_commands.py::test_"
+_LEVELS = "tests/integration/test_sandbox_levels.py::test_"
+_FILES = "tests/integration/test_workspace.py::test_"
+
+SANDBOX = (
+    Mutation(
+        name="sandbox-kernel-settings",
+        mechanism="root in the sandbox cannot write to /proc",
+        file=f"{_SANDBOX}/bubblewrap.py",
+        old='*("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"),',
+        new='*("--proc", "/proc", "--dev", "/dev"),',
+        test=f"{_COMMANDS}root_in_the_sandbox_cannot_change_the_kernel",
+    ),
+    Mutation(
+        name="sandbox-network",
+        mechanism="a command has a network of its own, without a way out",
+        file=f"{_SANDBOX}/bubblewrap.py",
+        old='"--unshare-user", "--unshare-all", ',
+        new='"--unshare-user", "--unshare-all", "--share-net", ',
+        test=f"{_ESCAPES}bubblewrap_closes_every_way",
+    ),
+    Mutation(
+        name="sandbox-read-only",
+        mechanism="at read the workspace is bound read-only",
+        file=f"{_SANDBOX}/bubblewrap.py",
+        old='else ("--ro-bind", ',
+        new='else ("--bind", ',
+        test=f"{_COMMANDS}at_read_nothing_can_be_written",
+    ),
+    Mutation(
+        name="landlock-calls",
+        mechanism="calls that Landlock does not control are refused",
+        file=f"{_SANDBOX}/landlock_launcher.py",
+        old='    restrict_files(rules["readable"], rules["writable"])\n    refuse_calls()\n',
+        new='    restrict_files(rules["readable"], rules["writable"])\n',
+        test=f"{_ESCAPES}landlock_closes_every_way",
+    ),
+    Mutation(
+        name="landlock-modes",
+        mechanism="the mode of a file elsewhere is not changed",
+        file=f"{_SANDBOX}/landlock_launcher.py",
+        old='    "chmod": (90, None),\n',
+        new="",
+        test=f"{_ESCAPES}landlock_closes_every_way",
+    ),
+    Mutation(
+        name="landlock-limits",
+        mechanism="only own limits can be set",
+        file=f"{_SANDBOX}/landlock_launcher.py",
+        old="        (0x15, 0, 1, 0),\n",
+        new="        (0x15, 0, 0, 0),\n",
+        test=f"{_ESCAPES}landlock_closes_every_way",
+    ),
+    Mutation(
+        name="sandbox-no-silent-host",
+        mechanism="without a sandbox there is none",
+        file=f"{_SANDBOX}/selection.py",
+        old="                SeatbeltSandbox(),\n",
+        new="                SeatbeltSandbox(),\n                UnconfinedHost(),\n",
+        test=f"{_LEVELS}without_any_sandbox_nothing_runs_and_it_is_said_why",
+    ),
+    Mutation(
+        name="sandbox-environment",
+        mechanism="a command gets nothing of the gateway's environment",
+        file=f"{_SANDBOX}/policy.py",
+        old="    environment = {\n",
+        new="    environment = {\n        **os.environ,\n",
+        test=f"{_COMMANDS}the_environment_has_nothing_of_this_process",
+    ),
+    Mutation(
+        name="sandbox-processes",
+        mechanism="processes are counted",
+        file=f"{_SANDBOX}/watch.py",
+        old="    if used.processes > limits.processes:\n",
+        new="    if False:\n",
+        test=f"{_LEVELS}landlock_ends_all_processes_at_once",
+    ),
+    Mutation(
+        name="workspace-beneath",
+        mechanism="a link out of the workspace is not followed",
+        file=f"{_SANDBOX}/beneath.py",
+        old="_RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)",
+        new="_RESOLVE_NO_MAGICLINKS)",
+        test=f"{_FILES}a_link_out_is_neither_read_nor_written_through",
+    ),
+    Mutation(
+        name="workspace-regular-files",
+        mechanism="only regular files are read",
+        file=f"{_SANDBOX}/workspace.py",
+        old='    if kind != "file":\n',
+        new="    if False:\n",
+        test=f"{_FILES}what_is_no_regular_file_is_refused_at_once",
+    ),
+)
