@@ -49,6 +49,7 @@ from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
 from clew.plugin.declarations import AfterTurn, Command, CompactorKind, Instructions
 from clew.plugin.loading import get_features
+from clew.sandbox.policy import HOST_WARNING
 from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 
@@ -113,6 +114,9 @@ async def open_application(
     features = get_features(settings)
     features.raise_problems()
     commands = make_command_registry(features)
+    if settings.sandbox.level == "host":
+        log.warning("sandbox_off", detail=HOST_WARNING)
+        commands = commands.with_warning(HOST_WARNING)
     async with AsyncExitStack() as stack:
         if store is None:
             store = await stack.enter_async_context(

@@ -10,22 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
+from clew.commands.runner import CommandRunner
 from clew.config import load_settings
 from clew.config.introspection import iter_secret_texts
 from clew.config.sandbox_policy import make_sandbox_policy
 from clew.config.validation import find_problems
+from clew.core.route import local_route
+from clew.core.scope import LOCAL
 from clew.errors import SettingsError
+from clew.runtime import open_application
 from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.landlock import LandlockSandbox
-from clew.sandbox.policy import SandboxPolicy, find_python
+from clew.sandbox.policy import HOST_WARNING, SandboxPolicy, find_python
 from clew.sandbox.runner import run_command
 from clew.sandbox.seatbelt import SeatbeltSandbox, make_profile
 from clew.sandbox.selection import choose_sandbox, make_candidates
 from clew.sandbox.system_files import SYSTEM
-from clew.sandbox.unconfined import HOST_WARNING
 from tests.sandboxes import (
     FAKE_DOCKER,
     make_bubblewrap,
@@ -110,6 +114,18 @@ async def test_the_host_is_never_without_its_warning(tmp_path: Path) -> None:
         chosen.require_sandbox(),
     )
     assert (stopped.output, stopped.ending) == ("ended\n", "stopped after 0.3 seconds")
+
+
+async def test_the_log_and_the_status_warn_of_a_sandbox_that_is_off(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[sandbox]\nlevel = "host"\n[model]\nname = "offline"\n')
+    with structlog.testing.capture_logs() as records:
+        async with open_application(settings, role="test", own_only=True) as application:
+            route = local_route("here")
+            runner = CommandRunner(application.engine, application.commands)
+            await runner.run_command("/new", target=route, viewer=LOCAL)
+            status = await runner.run_command("/status", target=route, viewer=LOCAL)
+    assert f"warning: {HOST_WARNING}" in status.text
+    assert {"sandbox_off"} <= {record["event"] for record in records}
 
 
 @needs_landlock

@@ -87,6 +87,7 @@ async def show_status(ctx: CommandContext, argument: str) -> ChatCommandReply:
         ),
         ("doing", _ACTIVITIES[None if turn is None else turn.state]),
         ("waiting", str(len(waiting))),
+        *(("warning", warning) for warning in ctx.commands.warnings),
     ]
     return ctx.reply("\n".join(f"{name}: {value}" for name, value in rows))
 

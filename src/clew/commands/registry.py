@@ -138,6 +138,8 @@ class CommandRegistry:
         :raises SettingsError: if two of them have the same name
         """
         self.commands: tuple[ChatCommand, ...] = ()
+        #: What ``/status`` warns of, for as long as the program runs.
+        self.warnings: tuple[str, ...] = ()
         self._by_name: dict[str, ChatCommand] = {}
         self._owners: dict[str, str] = {}
         self._register_all(commands, owner)
@@ -149,9 +151,15 @@ class CommandRegistry:
         :raises SettingsError: if a name is taken; it names both owners
         """
         extended = CommandRegistry(())
-        extended.commands = self.commands
+        extended.commands, extended.warnings = self.commands, self.warnings
         extended._by_name, extended._owners = dict(self._by_name), dict(self._owners)
         extended._register_all(commands, owner)
+        return extended
+
+    def with_warning(self, warning: str) -> CommandRegistry:
+        """Return a registry whose ``/status`` shows a warning as well."""
+        extended = self.with_commands((), owner="")
+        extended.warnings += (warning,)
         return extended
 
     def _register_all(self, commands: Iterable[ChatCommand], owner: str) -> None:

@@ -21,6 +21,10 @@ NET_REFUSAL: Final = (
     'the sandbox level "net" is not available yet: use "work" (no network), or "host" (no sandbox)'
 )
 
+#: For doctor, status, the log and the question before a command.
+HOST_WARNING: Final = (
+    "commands run without a sandbox, with all rights of this user: set sandbox.level to work"
+)
 _PATH: Final = (
     "/usr/local/sbin",
     "/usr/local/bin",

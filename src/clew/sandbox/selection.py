@@ -9,9 +9,9 @@ from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.landlock import LandlockSandbox
-from clew.sandbox.policy import NET_REFUSAL
+from clew.sandbox.policy import HOST_WARNING, NET_REFUSAL
 from clew.sandbox.seatbelt import SeatbeltSandbox
-from clew.sandbox.unconfined import HOST_WARNING, UnconfinedHost
+from clew.sandbox.unconfined import UnconfinedHost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from clew.sandbox.protocol import ProbeReport, limit_argv
 
@@ -10,11 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.sandbox.policy import SandboxRequest
-
-#: For doctor, status, the log and the question before a command.
-HOST_WARNING: Final = (
-    "commands run without a sandbox, with all rights of this user: set sandbox.level to work"
-)
 
 
 class UnconfinedHost:
