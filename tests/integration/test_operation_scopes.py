@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from clew.api.app import create_app
+from clew.api.app import build_app
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.operation_scope import CallerKind, NamedKind
 from clew.api.operations import Operation
@@ -167,7 +167,7 @@ def request(endpoint: Endpoint, conversation: str) -> httpx2.Request:
 async def test_over_http_a_caller_reaches_its_own_things_and_nobody_elses(tmp_path: Path) -> None:
     async with opened(tmp_path) as (engine, theirs):
         before = await snapshot(engine, theirs)
-        app = create_app(engine, settings_for(tmp_path), viewer=scope_of(GUEST))
+        app = build_app(context_for(engine, tmp_path, scope_of(GUEST)))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app)) as http:
             for endpoint in iter_endpoints(BUILTIN_OPERATIONS):
                 text = f"of the guest, {endpoint.method} {endpoint.path}"

@@ -23,7 +23,6 @@ from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.commands.builtin import BUILTIN_REGISTRY
-from clew.core.scope import LOCAL
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from clew.api.operations import Operations
     from clew.commands.registry import CommandRegistry
     from clew.config import Settings
-    from clew.core.scope import Scope
     from clew.engine.engine import Engine
 
 
@@ -42,7 +40,6 @@ def create_app(
     *,
     operations: Operations | None = None,
     commands: CommandRegistry = BUILTIN_REGISTRY,
-    viewer: Scope = LOCAL,
     leaving: ShutdownSignals | None = None,
     pace: ApiTimeouts = DEFAULT_TIMEOUTS,
     name: str = "",
@@ -50,20 +47,29 @@ def create_app(
     """
     Return the API over a running engine as an ASGI application.
 
-    It starts and stops nothing, so it can be mounted in another program. Its clients see
-    the conversations of the ``viewer``: ``local`` sees all. ``leaving``
+    It starts and stops nothing, so it can be mounted in another program. ``leaving``
     signals that its server is stopping. ``name`` identifies this server to clients that
     look for it.
     """
-    served = RequestStats()
     context = RpcContext(
         engine=engine,
         settings=settings,
         operations=operations or build_operations(engine.features),
         commands=commands,
-        viewer=viewer,
         may_configure=settings.api.token is not None,
     )
+    return build_app(context, leaving=leaving, pace=pace, name=name)
+
+
+def build_app(
+    context: RpcContext,
+    *,
+    leaving: ShutdownSignals | None = None,
+    pace: ApiTimeouts = DEFAULT_TIMEOUTS,
+    name: str = "",
+) -> Starlette:
+    """Return the API as ``create_app`` does, for clients that see what the context says."""
+    served, api = RequestStats(), context.settings.api
     server = HttpServer(
         context=context,
         endpoints=tuple(iter_endpoints(context.operations)),
@@ -78,8 +84,8 @@ def create_app(
         ],
         middleware=[
             Middleware(MetricsMiddleware, served),
-            *cors_middleware(settings.api.origins),
-            Middleware(AuthMiddleware, settings.api.token, settings.api.origins),
+            *cors_middleware(api.origins),
+            Middleware(AuthMiddleware, api.token, api.origins),
         ],
         exception_handlers={
             HTTPException: _handle_http_error,

@@ -55,7 +55,7 @@ def bind_operation(operation: AnyOperation, binding: HttpBinding) -> Endpoint:
             return await binding.respond(authorized, run_handler)
         return JSONResponse(_select_fields(await run_handler(), result), binding.status)
 
-    problems = {ERROR_STATUSES[code][0] for code in definition.errors}
+    problems = {ERROR_STATUSES[code][0] for code in definition.errors if code in ERROR_STATUSES}
     return Endpoint(
         method=binding.method,
         path=binding.path,

@@ -12,7 +12,14 @@ from clew.engine.queued_commands import parse_compaction_note
 from clew.errors import NotFound
 from clew.wire import serializers
 from clew.wire.errors import CallFailed, ErrorCode
-from clew.wire.models import ConversationList, ConversationShape, EntryList, HitList, UsageShape
+from clew.wire.models import (
+    ConversationList,
+    ConversationShape,
+    EntryList,
+    HitList,
+    StateShape,
+    UsageShape,
+)
 from clew.wire.results import (
     Closed,
     Compaction,
@@ -25,12 +32,8 @@ from clew.wire.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from clew.api.operation_call import OperationCall
     from clew.api.rpc.call import RpcCall
-    from clew.api.rpc.context import RpcContext
-    from clew.core.entry import Entry
     from clew.wire import params
 
 
@@ -38,7 +41,7 @@ async def open_conversation(call: RpcCall, given: params.OpenParams) -> Opened:
     target = call.target
     if given.title is not None:
         target = await call.engine.titles.request_title(target, given.title)
-    return await _build_opened(call.context, await _attach_target(call, target))
+    return await _build_opened(call, await _attach_target(call, target))
 
 
 async def _attach_target(call: RpcCall, target: Route | ConversationId) -> ConversationId:
@@ -54,10 +57,11 @@ async def _attach_target(call: RpcCall, target: Route | ConversationId) -> Conve
     return target
 
 
-async def _build_opened(office: RpcContext, conversation: ConversationId) -> Opened:
+async def _build_opened(call: OperationCall, conversation: ConversationId) -> Opened:
+    standing = await call.engine.get_state(conversation, viewer=call.context.viewer)
     return Opened(
-        conversation=await office.show_conversation(conversation),
-        state=await office.read_state(conversation),
+        conversation=await call.context.show_conversation(conversation),
+        state=StateShape.model_validate(call.context.state_json(standing)),
     )
 
 
@@ -74,7 +78,7 @@ async def get_status(call: OperationCall, given: params.Named) -> Status:
         context_tokens=size.tokens,
         context_window=size.window,
     )
-    opened = await _build_opened(call.context, conversation)
+    opened = await _build_opened(call, conversation)
     return Status(conversation=opened.conversation, state=opened.state, usage=usage)
 
 
@@ -99,26 +103,16 @@ async def list_entries(call: OperationCall, given: params.EntriesParams) -> Entr
         found = await call.engine.read_last_entries(conversation, before=given.before, limit=limit)
         items, more = found[-given.limit :], len(found) == limit
         following = str(items[0].seq) if more else None
-    return _build_entry_list(items, following)
-
-
-def _build_entry_list(items: Sequence[Entry], following: str | None) -> EntryList:
-    return EntryList.model_validate(
-        serializers.serialize_page(
-            [serializers.serialize_entry(entry) for entry in items], following
-        )
-    )
+    shown = [serializers.serialize_entry(entry) for entry in items]
+    return EntryList.model_validate(serializers.serialize_page(shown, following))
 
 
 async def search_messages(call: OperationCall, given: params.SearchParams) -> HitList:
     found = await call.engine.search_messages(
         given.query, viewer=call.context.viewer, cursor=given.cursor, limit=given.limit
     )
-    return HitList.model_validate(
-        serializers.serialize_page(
-            [serializers.serialize_hit(hit) for hit in found.items], found.next
-        )
-    )
+    shown = [serializers.serialize_hit(hit) for hit in found.items]
+    return HitList.model_validate(serializers.serialize_page(shown, found.next))
 
 
 async def new_conversation(call: RpcCall, given: params.NewParams) -> Opened:
@@ -126,14 +120,14 @@ async def new_conversation(call: RpcCall, given: params.NewParams) -> Opened:
     if given.title is not None:
         await call.engine.titles.request_title(conversation, given.title)
     await call.client.attach_to(conversation)
-    return await _build_opened(call.context, conversation)
+    return await _build_opened(call, conversation)
 
 
 async def resume_conversation(call: RpcCall, given: params.ResumeParams) -> Opened:
     conversation = call.conversation
     await call.engine.sessions.resume_conversation(call.route, conversation)
     await call.client.attach_to(conversation)
-    return await _build_opened(call.context, conversation)
+    return await _build_opened(call, conversation)
 
 
 async def rename_conversation(call: OperationCall, given: params.RenameParams) -> ConversationShape:

@@ -12,6 +12,7 @@ from clew.config.introspection import effective_values
 from clew.config.settings import OFFLINE
 from clew.config.toml_edit import write_setting
 from clew.core.scope import LOCAL
+from clew.distribution import VERSION
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.openrpc import build_openrpc
 from clew.wire.results import (
@@ -119,7 +120,7 @@ async def set_model(call: OperationCall, given: params.ModelSetParams) -> Models
 async def describe_agent(call: OperationCall, given: params.NoParams) -> AgentShape:
     settings = call.context.settings
     return AgentShape(
-        version=call.context.version,
+        version=VERSION,
         model=settings.model.name,
         offline=settings.model.name == OFFLINE,
         tools=list(call.engine.tools),
@@ -128,6 +129,4 @@ async def describe_agent(call: OperationCall, given: params.NoParams) -> AgentSh
 
 
 async def discover_methods(call: OperationCall, given: params.NoParams) -> Description:
-    return Description.model_validate(
-        build_openrpc(call.context.version, call.context.operations.methods)
-    )
+    return Description.model_validate(build_openrpc(VERSION, call.context.operations.methods))

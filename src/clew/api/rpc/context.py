@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.route import Route
 from clew.core.scope import LOCAL, can_see, scope_of
-from clew.distribution import VERSION
 from clew.errors import NotFound
 from clew.wire import serializers
-from clew.wire.models import ConversationShape, StateShape
+from clew.wire.models import ConversationShape
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -46,10 +45,6 @@ class RpcContext:
     #: The client is authenticated as the owner of the settings.
     may_configure: bool = False
 
-    @property
-    def version(self) -> str:
-        return VERSION
-
     async def resolve_name(self, name: str) -> ConversationId:
         """
         Return the conversation of that name.
@@ -73,10 +68,6 @@ class RpcContext:
 
     async def show_conversation(self, conversation: ConversationId) -> ConversationShape:
         return conversation_model(await self.engine.get_view(conversation, viewer=self.viewer))
-
-    async def read_state(self, conversation: ConversationId) -> StateShape:
-        standing = await self.engine.get_state(conversation, viewer=self.viewer)
-        return StateShape.model_validate(self.state_json(standing))
 
     def state_json(self, standing: ConversationState) -> Mapping[str, object]:
         """Return the state of a conversation as JSON."""
