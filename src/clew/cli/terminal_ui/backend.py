@@ -132,8 +132,10 @@ class TuiBackend:
             )
         )
         self._portal = portal
+        with fast_import():
+            operations = product.build_operations()
         self._rpc_server = RpcContext(
-            operations=product.build_operations(),
+            operations=operations,
             engine=product.engine,
             settings=self._settings,
             commands=product.commands,
