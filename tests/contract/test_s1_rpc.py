@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.config import Settings
 from clew.core.ids import ConversationId
 from clew.core.route import local_route
@@ -37,7 +37,7 @@ TALK = local_route("talk")
 
 @asynccontextmanager
 async def client(house: House, home: Path) -> AsyncGenerator[RpcClient]:
-    office = RpcContext(
+    office = OperationContext(
         operations=BUILTIN_OPERATIONS, engine=house.engine, settings=Settings(home=home)
     )
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.tui.client import Resumed, RpcClient
 from clew.tui.transports import in_process, websocket
 from tests.integration.api_server import TOKEN
@@ -34,14 +34,14 @@ def over_socket(server: Server) -> Connect:
 
 def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
     """A connection within the process, to the same dispatcher."""
-    office = RpcContext(
+    office = OperationContext(
         operations=BUILTIN_OPERATIONS,
         engine=server.engine,
         settings=server.settings,
         may_configure=True,
     )
     if viewer is not None:
-        office = RpcContext(
+        office = OperationContext(
             operations=BUILTIN_OPERATIONS,
             engine=server.engine,
             settings=server.settings,
@@ -50,7 +50,7 @@ def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
     return in_process(serve_over(office))
 
 
-def serve_over(context: RpcContext) -> Serve:
+def serve_over(context: OperationContext) -> Serve:
     """The server's side of a connection within the process."""
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.clock import SystemClock
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
 from clew.core.ids import ApprovalId, ConversationId, TurnId
@@ -194,7 +194,7 @@ async def test_over_json_rpc_the_first_answer_counts_and_stale_ids_answer_nothin
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_world(store_url, tmp_path) as world:
-        office = RpcContext(
+        office = OperationContext(
             operations=BUILTIN_OPERATIONS,
             engine=world.engine,
             settings=settings_for(tmp_path),

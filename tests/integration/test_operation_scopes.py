@@ -10,10 +10,10 @@ import httpx2
 
 from clew.api.app import build_app
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.operation_scope import CallerKind, NamedKind
 from clew.api.operations import Operation
 from clew.api.routes import iter_endpoints
-from clew.api.rpc.context import RpcContext
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
@@ -90,14 +90,14 @@ async def snapshot(engine: Engine, things: Things) -> object:
     ]
 
 
-def context_for(engine: Engine, home: Path, viewer: Scope) -> RpcContext:
-    return RpcContext(
+def context_for(engine: Engine, home: Path, viewer: Scope) -> OperationContext:
+    return OperationContext(
         engine=engine, settings=settings_for(home), operations=BUILTIN_OPERATIONS, viewer=viewer
     )
 
 
 async def call(
-    context: RpcContext, method: RpcMethod[Any, Any], given: Mapping[str, object]
+    context: OperationContext, method: RpcMethod[Any, Any], given: Mapping[str, object]
 ) -> ErrorCode | str:
     """The code of the error, or the result as JSON."""
     needed = {name: FIELDS[name] for name in method.params.model_fields if name in FIELDS}

@@ -9,9 +9,9 @@ import pytest
 
 from clew.api.app import create_app
 from clew.api.builtin_operations import BUILTIN_OPERATIONS, create_registry
+from clew.api.operation_context import OperationContext
 from clew.api.operations import HttpBinding, Operation
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.api.schemas import RequestBody
 from clew.errors import UsageError
 from clew.tui.transports import in_process
@@ -102,7 +102,7 @@ async def test_an_added_operation_is_on_every_transport_and_in_every_description
             assert {"201", "400", "507"} <= described["paths"]["/api/count/{unit}"]["post"][
                 "responses"
             ].keys()
-        context = RpcContext(engine=world.engine, settings=settings, operations=operations)
+        context = OperationContext(engine=world.engine, settings=settings, operations=operations)
 
         async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
             await serve_client(context, frames, send)

@@ -15,8 +15,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.api.timeouts import ApiTimeouts
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
@@ -491,7 +491,9 @@ async def test_a_subscription_listens_before_it_is_acknowledged(server: Server) 
         await heard.wait()
 
     await serve_client(
-        RpcContext(operations=BUILTIN_OPERATIONS, engine=server.engine, settings=server.settings),
+        OperationContext(
+            operations=BUILTIN_OPERATIONS, engine=server.engine, settings=server.settings
+        ),
         frames(),
         send,
     )

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import MAX_OPEN_REQUESTS, serve_client
-from clew.api.rpc.context import RpcContext
 from clew.wire.errors import ErrorCode
 from tests.contract import invariants
 from tests.integration.api_server import running, settings_for
@@ -55,7 +55,7 @@ class Bench:
 
     def __init__(self, runner: asyncio.Runner, server: Server) -> None:
         self._runner = runner
-        self._office = RpcContext(
+        self._office = OperationContext(
             operations=BUILTIN_OPERATIONS, engine=server.engine, settings=server.settings
         )
 

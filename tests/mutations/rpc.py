@@ -11,7 +11,7 @@ RPC = (
     Mutation(
         name="rpc-order",
         mechanism="what one client asks first is stored first",
-        file=f"{_API}/context.py",
+        file=f"{_API}/client.py",
         old="        await self._lock.acquire()\n        left = False\n",
         new="        await asyncio.sleep((hash(asyncio.current_task()) >> 4) % 5 / 100)\n"
         "        left = True\n",
@@ -20,7 +20,7 @@ RPC = (
     Mutation(
         name="rpc-scope",
         mechanism="nothing of another scope can be reached by its name",
-        file=f"{_API}/context.py",
+        file="src/clew/api/operation_context.py",
         old=("        return await self.engine.resolve_name(name, viewer=self.viewer)\n"),
         new=("        return await self.engine.resolve_name(name)\n"),
         test=f"{_RPC}another_scope_sees_and_changes_nothing",

@@ -15,10 +15,10 @@ from clew.api.auth import AuthMiddleware
 from clew.api.builtin_operations import build_operations
 from clew.api.cors import cors_middleware
 from clew.api.http_call import HttpServer
+from clew.api.operation_context import OperationContext
 from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
 from clew.api.request_stats import MetricsMiddleware, RequestStats
 from clew.api.routes import build_routes, iter_endpoints
-from clew.api.rpc.context import RpcContext
 from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
@@ -51,7 +51,7 @@ def create_app(
     signals that its server is stopping. ``name`` identifies this server to clients that
     look for it.
     """
-    context = RpcContext(
+    context = OperationContext(
         engine=engine,
         settings=settings,
         operations=operations or build_operations(engine.features),
@@ -62,7 +62,7 @@ def create_app(
 
 
 def build_app(
-    context: RpcContext,
+    context: OperationContext,
     *,
     leaving: ShutdownSignals | None = None,
     pace: ApiTimeouts = DEFAULT_TIMEOUTS,

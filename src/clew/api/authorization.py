@@ -17,7 +17,7 @@ from clew.wire.errors import CallFailed, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.api.rpc.context import RpcContext
+    from clew.api.operation_context import OperationContext
 
 C = TypeVar("C", bound=OperationCall)
 
@@ -37,7 +37,7 @@ async def authorize_call(scope: OperationScope, call: C, given: Mapping[str, obj
     return replace(call, subject=subject)
 
 
-def _check_caller(callers: CallerKind, context: RpcContext) -> None:
+def _check_caller(callers: CallerKind, context: OperationContext) -> None:
     if callers is CallerKind.LOCAL and context.viewer != LOCAL:
         raise CallFailed.from_code(ErrorCode.METHOD_NOT_FOUND)
     if callers is CallerKind.OWNER and not context.may_configure:
@@ -49,7 +49,7 @@ def _check_caller(callers: CallerKind, context: RpcContext) -> None:
 
 
 async def _find_subject(
-    subject: CallSubject, kind: NamedKind, name: str, context: RpcContext, *, param: str
+    subject: CallSubject, kind: NamedKind, name: str, context: OperationContext, *, param: str
 ) -> CallSubject:
     engine = context.engine
     match kind:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.api.endpoints import Endpoint
+    from clew.api.operation_context import OperationContext
     from clew.api.request_stats import RequestStats
-    from clew.api.rpc.context import RpcContext
     from clew.api.shutdown import ShutdownSignals
     from clew.api.timeouts import ApiTimeouts
     from clew.core.inbox import AcceptResult
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class HttpServer:
     """The parts of a server that its endpoints share."""
 
-    context: RpcContext
+    context: OperationContext
     endpoints: Sequence[Endpoint]
     leaving: ShutdownSignals
     stats: RequestStats

@@ -13,7 +13,7 @@ from clew.wire.errors import CallFailed, ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.api.rpc.context import RpcContext
+    from clew.api.operation_context import OperationContext
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId
     from clew.core.inbox import AcceptResult
@@ -50,7 +50,7 @@ def release_nothing() -> None:
 class OperationCall(ABC):
     """One call of an operation, over any transport."""
 
-    context: RpcContext
+    context: OperationContext
     subject: CallSubject = CallSubject()
     #: Lets later requests of the same client pass: this one only waits from now on.
     release_order: Callable[[], None] = release_nothing

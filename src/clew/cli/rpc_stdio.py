@@ -129,8 +129,8 @@ async def _forward_to_client(
 
 
 async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
+    from clew.api.operation_context import OperationContext  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.connection import serve_client  # noqa: PLC0415
-    from clew.api.rpc.context import RpcContext  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.subscriptions import ClientDisconnected  # noqa: PLC0415
     from clew.runtime import open_application  # noqa: PLC0415
 
@@ -146,7 +146,7 @@ async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
         product = await stack.enter_async_context(
             open_application(settings, role="rpc", own_only=True)
         )
-        office = RpcContext(
+        office = OperationContext(
             operations=product.build_operations(),
             engine=product.engine,
             settings=settings,

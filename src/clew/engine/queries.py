@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.core.conversation import Conversation
     from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
-    from clew.core.ids import ConversationId
+    from clew.core.ids import ConversationId, SessionId
     from clew.core.scope import Scope
     from clew.store.contract import Store
     from clew.store.search import SearchPage
@@ -146,6 +146,14 @@ class ConversationQueries:
         return await self._store.read(
             entries.read_entries_before, conversation, before=before, limit=limit
         )
+
+    async def get_head(self, conversation: ConversationId) -> SessionId:
+        """
+        Return the head session of a conversation.
+
+        :raises NotFound: if there is no such conversation
+        """
+        return (await self._store.read(conversations.get_conversation, conversation)).head
 
     async def get_state(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL

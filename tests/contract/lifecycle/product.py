@@ -17,8 +17,8 @@ from clew import runtime
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
-from clew.api.rpc.context import RpcContext
 from clew.config import load_settings
 from clew.core.session import Head
 from clew.engine.engine import Engine
@@ -169,7 +169,7 @@ class Product:
 
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[RpcClient]:
-        office = RpcContext(
+        office = OperationContext(
             operations=BUILTIN_OPERATIONS, engine=self.engine, settings=self.settings
         )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.context import FRONT_NAME, conversation_model
+from clew.api.operation_context import conversation_model
+from clew.api.rpc.client import FRONT_NAME
 from clew.core.ids import ConversationId
 from clew.core.route import Route
 from clew.engine.queued_commands import parse_compaction_note
@@ -33,7 +34,7 @@ from clew.wire.results import (
 
 if TYPE_CHECKING:
     from clew.api.operation_call import OperationCall
-    from clew.api.rpc.call import RpcCall
+    from clew.api.rpc.client import RpcCall
     from clew.wire import params
 
 

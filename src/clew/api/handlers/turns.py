@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.api.operation_call import OperationCall
-    from clew.api.rpc.call import RpcCall
+    from clew.api.rpc.client import RpcCall
     from clew.engine.request_service import FetchedFile
     from clew.wire import params
 
@@ -50,11 +50,10 @@ async def submit_message(call: OperationCall, given: params.SubmitParams) -> Sub
         raise AnsweredBefore(accepted.answer, status=accepted.status or 202)
     if accepted.outcome is InboxOutcome.REJECTED:
         raise CallFailed.from_code(ErrorCode.REJECTED)
-    head = (await call.engine.get_state(accepted.conversation_id)).head
     return Submitted(
         inbox_id=accepted.inbox_id,
         conversation=accepted.conversation_id,
-        session=head,
+        session=await call.engine.get_head(accepted.conversation_id),
         position=accepted.position,
     )
 

@@ -7,8 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from clew.api.operation_call import release_nothing
-from clew.api.rpc.call import RpcCall
-from clew.api.rpc.context import ConnectedClient, RequestOrder
+from clew.api.rpc.client import ConnectedClient, RequestOrder, RpcCall
 from clew.api.rpc.dispatch import dispatch_request
 from clew.api.rpc.subscriptions import ClientDisconnected
 from clew.wire import framing
@@ -18,14 +17,14 @@ from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from clew.api.rpc.context import RpcContext
+    from clew.api.operation_context import OperationContext
 
 #: The limit of unanswered requests of one client.
 MAX_OPEN_REQUESTS = 64
 
 
 async def serve_client(
-    office: RpcContext,
+    office: OperationContext,
     frames: AsyncIterator[str | bytes],
     send: Callable[[str], Awaitable[None]],
     *,
@@ -42,7 +41,7 @@ async def serve_client(
 
 
 class _RpcConnection:
-    def __init__(self, office: RpcContext, send: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, office: OperationContext, send: Callable[[str], Awaitable[None]]) -> None:
         self._write = send
         self._sending = asyncio.Lock()
         self._client = ConnectedClient(context=office, send=self._send_frame)

@@ -17,7 +17,7 @@ from clew.wire.params import Params
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from clew.api.rpc.call import RpcCall
+    from clew.api.rpc.client import RpcCall
     from clew.wire.framing import RpcRequest
 
 log = structlog.get_logger(__name__)

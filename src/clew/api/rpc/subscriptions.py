@@ -23,7 +23,7 @@ from clew.wire.framing import write_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clew.api.rpc.context import ConnectedClient
+    from clew.api.rpc.client import ConnectedClient
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, SessionId
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.websockets import WebSocket
 
-    from clew.api.rpc.context import RpcContext
+    from clew.api.operation_context import OperationContext
 
 #: WebSocket close code: the server restarts.
 CLOSE_SERVICE_RESTART = 1012
@@ -25,7 +25,7 @@ CLOSE_SERVICE_RESTART = 1012
 class RpcWebSocketEndpoint:
     """The WebSocket endpoint."""
 
-    def __init__(self, context: RpcContext, name: str) -> None:
+    def __init__(self, context: OperationContext, name: str) -> None:
         self._context, self._name = context, name
 
     async def serve_socket(self, socket: WebSocket) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
     from clew.api.discovery import ServerAddress
-    from clew.api.rpc.context import RpcContext
+    from clew.api.operation_context import OperationContext
     from clew.config import Settings
     from clew.tui.transports import FrameConnection
 
@@ -42,7 +42,7 @@ class TuiBackend:
         self._settings = settings
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
-        self._rpc_server: RpcContext | None = None
+        self._rpc_server: OperationContext | None = None
         #: When a server was last connected.
         self._last_attached: float | None = None
 
@@ -120,7 +120,7 @@ class TuiBackend:
     def _load_engine(self) -> None:
         # Half a second of imports, while the screen is visible.
         with fast_import():
-            from clew.api.rpc.context import RpcContext  # noqa: PLC0415
+            from clew.api.operation_context import OperationContext  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
 
@@ -134,7 +134,7 @@ class TuiBackend:
         self._portal = portal
         with fast_import():
             operations = product.build_operations()
-        self._rpc_server = RpcContext(
+        self._rpc_server = OperationContext(
             operations=operations,
             engine=product.engine,
             settings=self._settings,
@@ -174,7 +174,7 @@ class _LoopBridge:
         self._enqueue_frame(None)
         await asyncio.wrap_future(serving)
 
-    async def serve_frames(self, office: RpcContext) -> None:
+    async def serve_frames(self, office: OperationContext) -> None:
         """Serve the client; runs in the engine's loop."""
         from clew.api.rpc.connection import serve_client  # noqa: PLC0415  (loaded with the engine)
 
