@@ -50,7 +50,8 @@ elif verb == "exec":
         if option == "--workdir":
             folder = value
         elif option == "--env":
-            name, _, environment[name] = value.partition("=")
+            name, given, text = value.partition("=")
+            environment[name] = text if given else os.environ[name]
         else:
             sys.exit("unknown flag: " + option)
     assert os.path.exists("STATE/container-" + rest.pop(0))

@@ -209,6 +209,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text(FAKE_DOCKER.replace("STATE", str(tmp_path)))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/user/1000/docker.sock")
     return tmp_path / "calls"
 
 
@@ -222,11 +223,16 @@ async def test_a_workspace_has_one_container_for_all_its_commands(
     chosen = await choose_sandbox(policy_of(tmp_path, "box"))
     sandbox, request = chosen.require_sandbox(), make_request(tmp_path)
     assert sandbox.name == "docker"
-    request = replace(request, session="s-1")
-    done = await run_command(["sh", "-c", "pwd; echo $CLEW_SESSION_ID"], request, sandbox)
-    assert done.output.splitlines() == [str(request.workspace), "s-1"]
+    request = replace(request, session="s-1", environment={"KEY": TOKEN})
+    script = "pwd; echo $CLEW_SESSION_ID $KEY $HOME $DOCKER_HOST"
+    done = await run_command(["sh", "-c", script], request, sandbox)
+    assert done.output.splitlines() == [
+        str(request.workspace),
+        f"s-1 {TOKEN} {request.workspace}",
+    ]
     await run_command(["true"], request, sandbox)
     calls = read_calls(docker)
+    assert TOKEN not in json.dumps(calls), "others can see the arguments of a process"
     starts = [call for call in calls if call[0] == "run"]
     assert len(starts) == 1
     [start] = starts

@@ -8,6 +8,8 @@ has no network, no other process is visible, and it has no capability, also as r
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import signal
 from functools import cached_property
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
+from clew.sandbox.landlock_launcher import MACHINES, build_filter
+from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
 from clew.sandbox.system_files import CONFIGURATION, SYSTEM
 
@@ -32,29 +36,52 @@ _FIX: Final = (
 )
 
 
+#: The kernel that counts the processes of an ordinary user in each namespace by itself.
+_COUNTS_SINCE: Final = (5, 14)
+#: So that a command with too many is stopped with a sentence, before it fails to start more.
+_SPARE_PROCESSES: Final = 16
+#: Calls that no namespace keeps apart: keys of this user, and parts of the kernel with many faults.
+_REFUSED_CALLS: Final = (
+    *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd"),
+    *("io_uring_setup", "mount", "umount2", "pivot_root", "unshare", "setns", "open_tree"),
+    *("move_mount", "fsopen", "fsmount", "mount_setattr", "open_tree_attr"),
+)
+#: Unix, IPv4, IPv6 and netlink have a namespace; others, such as vsock, reach the host.
+_SOCKET_FAMILIES: Final = (1, 2, 10, 16)
+#: Opens the filter for bwrap, and becomes it.
+_WITH_FILTER: Final = 'exec 3<"$1" && shift && exec "$@"'
+
+
 class BubblewrapSandbox:
     """The sandbox of Linux with user namespaces."""
 
     name = "bubblewrap"
     #: Killing the first process ends its namespace.
     end_signal = signal.SIGKILL
-    gaps: Sequence[str] = ()
 
     def __init__(
         self, state: Path, *, private: Sequence[Path] = (), program: str | None = None
     ) -> None:
         #: Holds the generated files of /etc.
         self._etc = state / ".etc"
+        self._filter = self._etc / "seccomp.filter"
+        self._written = False
         #: Folders that stay hidden also where they are in a folder of the system.
         self._hidden = [path for path in private if any(map(path.is_relative_to, SYSTEM))]
         self._program = program or shutil.which("bwrap")
         #: The help of the program, once it was tried: older versions know fewer options.
         self._help: str | None = None
 
+    @property
+    def gaps(self) -> Sequence[str]:
+        if platform.machine() in MACHINES:
+            return ()
+        return ("system calls are not filtered on this processor",)
+
     async def probe(self) -> ProbeReport:
         if self._program is None:
             return ProbeReport(works=False, detail="bwrap is not installed", fix=_FIX)
-        self._write_etc()
+        self._write_files()
         _, self._help = await run_program([self._program, "--help"])
         code, said = await run_program([*self._isolate(), "/bin/true"])
         if code == 0:
@@ -75,14 +102,17 @@ class BubblewrapSandbox:
             *(bind, workspace, workspace),
             *(word for place in closed for word in ("--remount-ro", place)),
             *("--chdir", workspace, "--"),
-            *limit_argv(argv, request),
+            *limit_argv(argv, request, processes=_limit_processes(request)),
         ]
+
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
         if self._program is None:
             raise SandboxUnavailable(f"bwrap is not installed: {_FIX}")
         request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._write_etc()
+        self._write_files()
 
     async def end_command(self, argv: Sequence[str]) -> None:
         """Do nothing: the kernel ends all processes of the namespace."""
@@ -90,7 +120,7 @@ class BubblewrapSandbox:
     def _isolate(self) -> list[str]:
         size = self._if_known("--size", str(_TEMPORARY_SIZE))
         return [
-            self._program or "bwrap",
+            *self._start_program(),
             # "all" only tries to have its own user namespace, and goes on without.
             *("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"),
             *self._if_known("--disable-userns"),
@@ -101,6 +131,13 @@ class BubblewrapSandbox:
             *(*size, "--tmpfs", "/tmp"),
             *self._system_mounts,
         ]
+
+    def _start_program(self) -> Sequence[str]:
+        program = self._program or "bwrap"
+        if platform.machine() not in MACHINES:
+            return (program,)
+        shell = ("/bin/sh", "-c", _WITH_FILTER, "sh", str(self._filter))
+        return (*shell, program, "--seccomp", "3")
 
     def _if_known(self, option: str, *values: str) -> Sequence[str]:
         return (option, *values) if self._help is None or option in self._help else ()
@@ -124,12 +161,27 @@ class BubblewrapSandbox:
         for name in _generate_etc():
             yield "--ro-bind", str(self._etc / name), f"/etc/{name}"
 
-    def _write_etc(self) -> None:
+    def _write_files(self) -> None:
+        if self._written and self._etc.exists():
+            return
         self._etc.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name, text in _generate_etc().items():
+        files = {name: text.encode() for name, text in _generate_etc().items()}
+        if platform.machine() in MACHINES:
+            sockets = {"socket": _SOCKET_FAMILIES}
+            files[self._filter.name] = build_filter(_REFUSED_CALLS, sockets)
+        for name, content in files.items():
             path = self._etc / name
-            if not path.exists() or path.read_text() != text:
-                path.write_text(text)
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)
+        self._written = True
+
+
+def _limit_processes(request: SandboxRequest) -> int | None:
+    """Return a limit above the one that is watched, where the kernel counts by namespace."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    if version is None or tuple(map(int, version.groups())) < _COUNTS_SINCE:
+        return None
+    return request.limits.processes + _SPARE_PROCESSES
 
 
 def _generate_etc() -> dict[str, str]:

@@ -30,6 +30,19 @@ _RUNNING: Final = "/dev/shm"
 _REMEMBERED: Final = f'echo $$ > "{_RUNNING}/$1" && shift && exec "$@"'
 #: Ends the group of that process.
 _ENDING: Final = f'read p < "{_RUNNING}/$1" && kill -KILL "-$p"; rm -f "{_RUNNING}/$1"'
+#: How the client finds its engine and its own settings.
+_CLIENT_VARIABLES: Final = (
+    "PATH",
+    "HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "DOCKER_CERT_PATH",
+    "DOCKER_TLS_VERIFY",
+    "CONTAINER_HOST",
+)
 _FOREVER: Final = "while :; do sleep 86400; done"
 
 
@@ -60,10 +73,17 @@ class ContainerSandbox:
         mark = secrets.token_hex(8)
         return [
             *(self._program or "docker", "exec", "--workdir", str(request.workspace)),
-            *(word for pair in _variables(request) for word in ("--env", pair)),
+            # By name: the value is in the environment of the client, not in the list of processes.
+            *(word for name in _variables(request) for word in ("--env", name)),
+            *("--env", f"HOME={request.workspace}"),
             *(self._container_of(request), "/bin/sh", "-c", _REMEMBERED, "sh", mark),
             *limit_argv(argv, request),
         ]
+
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        """Return the environment of the client, which finds its engine by it."""
+        found = {name: os.environ[name] for name in _CLIENT_VARIABLES if name in os.environ}
+        return {**found, **_variables(request)}
 
     async def prepare(self, request: SandboxRequest) -> None:
         if self._program is None:
@@ -109,12 +129,10 @@ class ContainerSandbox:
         await run_program([self._program or "docker", "exec", container, *ending])
 
 
-def _variables(request: SandboxRequest) -> list[str]:
-    """Return the variables of a command; the path is that of the image."""
-    variables = {"HOME": str(request.workspace), "LANG": "C.UTF-8", **request.environment}
-    if request.session:
-        variables["CLEW_SESSION_ID"] = request.session
-    return [f"{name}={value}" for name, value in variables.items()]
+def _variables(request: SandboxRequest) -> dict[str, str]:
+    """Return the variables of a command beside its home; the path is that of the image."""
+    session = {"CLEW_SESSION_ID": request.session} if request.session else {}
+    return {"LANG": "C.UTF-8", **request.environment, **session}
 
 
 def _readable(path: Path) -> str:

@@ -37,6 +37,8 @@ ESCAPES: Final[Mapping[str, str]] = {
     "lan": "connect to the local network",
     "metadata": "connect to the metadata service",
     "unix": "connect to a Unix socket",
+    "vsock": "reach the host of a virtual machine",
+    "keys": "use the keys that the kernel keeps for this user",
     "kill": "kill the gateway",
     "limits": "set limits of the gateway",
     "fork": "start processes without end",

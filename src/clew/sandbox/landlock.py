@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.landlock_launcher import MACHINES, SCOPES_SINCE, landlock_version
-from clew.sandbox.policy import find_python
+from clew.sandbox.policy import find_python, make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
 from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
 
@@ -101,6 +101,9 @@ class LandlockSandbox:
         }
         python = str(find_python().executable)
         return [python, "-I", "-S", str(_LAUNCHER), json.dumps(rules), *argv]
+
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
         request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)

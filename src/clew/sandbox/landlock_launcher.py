@@ -18,6 +18,10 @@ import stat
 import struct
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
@@ -40,10 +44,8 @@ SCOPES_SINCE, SCOPE_SIGNALS, ALL_SCOPES = 6, 2, 3  # all: signals and abstract s
 
 #: By machine: its place in the tuples below, and the number of its architecture.
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-#: System calls that are refused, as numbered on each machine: the network, other processes,
-#: mounts, keys and memory of this user's other programs, and what Landlock does not control on
-#: files elsewhere: their modes, owners and attributes.
-REFUSED = {
+#: System calls, as numbered on each machine.
+CALLS = {
     "socket": (41, 198),
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -89,9 +91,18 @@ REFUSED = {
     "removexattrat": (466, 466),
     "open_tree_attr": (467, 467),
     "file_setattr": (469, 469),
+    "prlimit64": (302, 261),
 }
-#: Allowed for the calling process only: the limits of the gateway are not a command's to set.
-OWN_LIMITS = (302, 261)
+#: The network, other processes, mounts, keys and memory of this user's other programs, and what
+#: Landlock does not control on files elsewhere: their modes, owners and attributes. Limits can be
+#: set by a process for itself only.
+REFUSED = [name for name in CALLS if name != "prlimit64"]
+
+# Instructions of a filter, and the places in what it looks at.
+LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+ALLOW = (RETURN, 0, 0, 0x7FFF0000)
+REFUSE = (RETURN, 0, 0, 0x00050000 | errno.EPERM)
 
 
 def call(number: int, *arguments: object) -> int:
@@ -173,27 +184,41 @@ def add_rule(ruleset: int, path: str, rights: int) -> None:
     os.close(place)
 
 
-def refuse_calls() -> None:
-    """Refuse the calls above to this process and all that it starts."""
+def build_filter(names: Sequence[str], allowed: Mapping[str, Sequence[int]]) -> bytes:
+    """
+    Return a program of seccomp that refuses the calls of these names.
+
+    ``allowed`` names calls that are refused unless their first argument is one of those.
+
+    :raises KeyError: if this machine's numbers are not known
+    """
     place, architecture = MACHINES[platform.machine()]
-    numbers = [each[place] for each in REFUSED.values()]
-    refused = [number for number in numbers if number is not None]
-    allow, refuse = (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | errno.EPERM)
+    numbers = [number for name in names if (number := CALLS[name][place]) is not None]
     program = [
-        (0x20, 0, 0, 4),  # load the architecture
-        (0x15, 1, 0, architecture),
-        refuse,
-        (0x20, 0, 0, 0),  # load the number of the call
-        (0x35, len(refused) + 4, 0, 0x40000000),  # x32, a second numbering
-        *((0x15, len(refused) + 3 - at, 0, number) for at, number in enumerate(refused)),
-        (0x15, 0, 2, OWN_LIMITS[place]),
-        (0x20, 0, 0, 16),  # load its first argument: the process
-        (0x15, 0, 1, 0),
-        allow,
-        refuse,
+        (LOAD, 0, 0, ARCHITECTURE),
+        (IF_EQUAL, 1, 0, architecture),
+        REFUSE,
+        (LOAD, 0, 0, NUMBER),
+        (IF_AT_LEAST, 0, 1, 0x40000000),  # x32, a second numbering
+        REFUSE,
     ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
-    header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    for number in numbers:
+        program += [(IF_EQUAL, 0, 1, number), REFUSE]
+    for name, values in allowed.items():
+        body = [(LOAD, 0, 0, FIRST_ARGUMENT)]
+        for value in values:
+            body += [(IF_EQUAL, 0, 1, value), ALLOW]
+        body.append(REFUSE)
+        program += [(IF_EQUAL, 0, len(body), CALLS[name][place] or 0), *body]
+    program.append(ALLOW)
+    return b"".join(struct.pack("HBBI", *line) for line in program)
+
+
+def refuse_calls() -> None:
+    """Refuse calls to this process and all that it starts."""
+    program = build_filter(REFUSED, {"prlimit64": [0]})
+    code = ctypes.create_string_buffer(program)
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
     control(PR_SET_SECCOMP, 2, ctypes.c_char_p(header))
 
 

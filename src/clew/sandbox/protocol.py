@@ -50,6 +50,10 @@ class Sandbox(Protocol):
         """Return the command that runs ``argv`` confined, with the limits of the request."""
         ...
 
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        """Return the environment of the wrapped command."""
+        ...
+
     async def prepare(self, request: SandboxRequest) -> None:
         """
         Make whatever the wrapped command needs.
@@ -67,15 +71,24 @@ class Sandbox(Protocol):
 _PROGRAM_TIMEOUT: Final = 30.0
 #: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
 #: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
-_LIMITED: Final = (
-    'ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null; shift 3; exec "$@"'
-)
+_LIMITED: Final = """\
+ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null
+[ "$4" = - ] || ulimit -p "$4" 2>/dev/null || ulimit -u "$4" 2>/dev/null
+shift 4; exec "$@"
+"""
 
 
-def limit_argv(argv: Sequence[str], request: SandboxRequest) -> list[str]:
-    """Return the command that sets the limits of the request and then becomes ``argv``."""
+def limit_argv(
+    argv: Sequence[str], request: SandboxRequest, *, processes: int | None = None
+) -> list[str]:
+    """
+    Return the command that sets the limits of the request and then becomes ``argv``.
+
+    ``processes`` is for a user namespace that counts its own: elsewhere the kernel counts all
+    processes of the user.
+    """
     limits = request.limits
-    numbers = (limits.disk // 512, int(limits.seconds) + 1, limits.memory // 1024)
+    numbers = (limits.disk // 512, int(limits.seconds) + 1, limits.memory // 1024, processes or "-")
     return ["/bin/sh", "-c", _LIMITED, "sh", *map(str, numbers), *argv]
 
 

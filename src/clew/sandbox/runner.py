@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
-from clew.sandbox.policy import make_environment
 from clew.sandbox.process_tree import signal_descendants
 from clew.sandbox.watch import get_disk_meter, watch_usage
 
@@ -103,7 +102,7 @@ async def run_command(
     ours, theirs = os.pipe()
     stream, transport = await _open_stream(ours)
     try:
-        process = await _start_process(wrapped, request, theirs)
+        process = await _start_process(wrapped, sandbox.make_environment(request), theirs)
         run = _CommandRun(process, stream, request.limits, sandbox, on_output)
         try:
             await run.follow(disk)
@@ -129,14 +128,16 @@ async def _open_stream(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.R
     return stream, transport
 
 
-async def _start_process(wrapped: Sequence[str], request: SandboxRequest, output: int) -> Process:
+async def _start_process(
+    wrapped: Sequence[str], environment: dict[str, str], output: int
+) -> Process:
     try:
         process = await asyncio.create_subprocess_exec(
             *wrapped,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=make_environment(request),
+            env=environment,
             cwd="/",
             start_new_session=True,
         )

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class SeatbeltSandbox:
             *("/bin/sh", "-c", script, "sh", workspace, _TEMPORARY),
             *limit_argv(argv, request),
         ]
+
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
         request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ class UnconfinedHost:
         script = 'cd "$1" && shift && exec "$@"'
         limited = limit_argv(argv, request)
         return ["/bin/sh", "-c", script, "sh", str(request.workspace), *limited]
+
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
         request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
