@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -121,3 +122,6 @@ def test_a_name_is_given_once_and_what_was_built_does_not_change() -> None:
     assert BUILTIN_OPERATIONS.names == built.names
     with pytest.raises(UsageError, match=r"'text.count' already"):
         registry.add(ADDED)
+    renamed = replace(ADDED, definition=replace(COUNT, name="text.measure"))
+    with pytest.raises(UsageError, match=r"POST /api/count/\{unit\} already"):
+        registry.add(renamed)

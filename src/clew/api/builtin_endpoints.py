@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.responses import JSONResponse
-
 from clew.api import chat_completions, events, health_endpoints, metrics, schemas, webhooks
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
+from clew.api.operation_endpoint import show_conversation
 from clew.api.operation_scope import ONE_CONVERSATION, PUBLIC
 from clew.core.session import USER_EXIT
 from clew.wire import models
@@ -22,15 +21,10 @@ CONVERSATION_PATH = "/api/conversations/{id}"
 KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
 
 
-async def _show_conversation(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:
-    shown = await call.context.show_conversation(call.conversation)
-    return JSONResponse(shown.model_dump(mode="json"))
-
-
 async def _end_session(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:
     filed = await call.engine.queue_close(call.conversation, reason=USER_EXIT)
     await call.wait_for_command(filed)
-    return await _show_conversation(call, query, body)
+    return await show_conversation(call)
 
 
 OPENAI_ENDPOINTS = (
@@ -73,7 +67,7 @@ OPENAI_ENDPOINTS = (
 SHOW_CONVERSATION = Endpoint(
     method="GET",
     path=CONVERSATION_PATH,
-    handler=_show_conversation,
+    handler=show_conversation,
     summary="One conversation",
     scope=ONE_CONVERSATION,
     responses={200: ResponseSpec(description="The conversation", model=models.ConversationShape)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
@@ -55,14 +56,7 @@ def _ordered(
     )
 
 
-def _concurrent(
-    definition: RpcMethod[P, R],
-    handler: Callable[[Any, P], Awaitable[R]],
-    scope: OperationScope,
-    *http: HttpBinding,
-) -> AnyOperation:
-    return _ordered(definition, handler, scope, *http, is_ordered=False)
-
+_concurrent = partial(_ordered, is_ordered=False)
 
 _TARGET = OperationScope(names={"conversation": NamedKind.TARGET})
 _INPUT = OperationScope(names={"inbox_id": NamedKind.INPUT})

@@ -89,6 +89,10 @@ def _select_fields(done: BaseModel, model: type[BaseModel]) -> dict[str, Any]:
 async def show_afterwards(call: HttpCall, run_handler: RunHandler) -> Response:
     """Run the handler, and respond with the conversation."""
     await run_handler()
+    return await show_conversation(call)
+
+
+async def show_conversation(call: HttpCall, *_: BaseModel) -> Response:
     shown = await call.context.show_conversation(call.conversation)
     return JSONResponse(shown.model_dump(mode="json"))
 

@@ -119,15 +119,21 @@ class OperationRegistry:
         """
         Add an operation.
 
-        :raises UsageError: if its name is taken
+        :raises UsageError: if its name or one of its HTTP forms is taken
         """
         if self.build().get(operation.name) is not None:
             raise UsageError(f"there is an operation {operation.name!r} already")
+        forms = [form for entry in self._entries for form in _http_forms(entry)]
+        for method, path in _http_forms(operation):
+            if (method, path) in forms:
+                raise UsageError(f"there is an operation {method} {path} already")
         self._entries.append(operation)
-
-    def add_endpoint(self, endpoint: Endpoint) -> None:
-        """Add an endpoint that answers anything but one JSON result, such as a stream."""
-        self._entries.append(endpoint)
 
     def build(self) -> Operations:
         return Operations(tuple(self._entries))
+
+
+def _http_forms(entry: AnyOperation | Endpoint) -> list[tuple[str, str]]:
+    """Return method and path of each."""
+    bindings = (entry,) if isinstance(entry, Endpoint) else entry.bindings
+    return [(each.method, each.path) for each in bindings]
