@@ -23,7 +23,7 @@ from clew.errors import SettingsError
 from clew.runtime import open_application
 from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
-from clew.sandbox.errors import SandboxUnavailable
+from clew.sandbox.errors import SandboxError, SandboxUnavailable
 from clew.sandbox.landlock import LandlockSandbox
 from clew.sandbox.policy import HOST_WARNING, SandboxPolicy, find_python
 from clew.sandbox.runner import run_command
@@ -328,6 +328,24 @@ async def test_a_data_folder_among_the_programs_stays_hidden(
     assert (request.workspace / "x").read_text() == "in\n"
     seen = await run_command(["cat", f"{home}/clew.db"], request, make_bubblewrap(home))
     assert seen.output == "secret", "else this test shows nothing"
+    monkeypatch.undo()
+    # Nor by what a request may read.
+    asked = replace(request, readable=[home.parent])
+    seen = await run_command(["cat", f"{home}/clew.db"], asked, sandbox)
+    assert "No such file" in seen.output
+    with pytest.raises(SandboxError, match="in a folder that commands can read"):
+        await LandlockSandbox(private=[home]).prepare(asked)
+
+
+def test_an_interpreter_in_the_home_folder_does_not_open_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert tmp_path not in find_python().readable
+    assert find_python().executable in find_python().readable
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert find_python().readable == (tmp_path,)
 
 
 def test_every_level_has_its_candidates(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.sandbox import beneath
+from clew.sandbox import beneath, workspace
 from clew.sandbox.errors import FileMissing, FileRefused, FileTooLarge, OutsideWorkspace
 from clew.sandbox.workspace import Workspace, name_folder
 
@@ -209,6 +209,25 @@ def test_usage_that_cannot_be_counted_is_not_taken_for_small(space: Workspace) -
         assert space.measure_usage(at_most=10**9) >= 500_000
     except FileRefused as error:
         assert "too long" in str(error)  # noqa: PT017  (either is right)
+
+
+def test_a_folder_with_too_many_names_is_told_and_still_counted(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace, "FOLDER_LIMIT", 3)
+    for number in range(4):
+        space.write_file(f"full/{number}", b"")
+    space.write_file("few/1", b"x")
+    with pytest.raises(FileRefused, match="more than 3 names"):
+        space.list_folder("full")
+    assert [entry.path for entry in space.iter_files()] == ["few/1"]
+    assert space.measure_usage(at_most=10**9) > 7 * 1024
+
+
+def test_a_workspace_that_was_closed_is_opened_again(space: Workspace) -> None:
+    space.root.chmod(0o050)
+    space.create()
+    assert space.root.stat().st_mode & 0o777 == 0o750
 
 
 def scopes() -> Iterator[str]:

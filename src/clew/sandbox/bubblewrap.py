@@ -21,6 +21,7 @@ from clew.sandbox.landlock_launcher import MACHINES, build_filter
 from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
 from clew.sandbox.system_files import CONFIGURATION, SYSTEM
+from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,8 +67,8 @@ class BubblewrapSandbox:
         self._etc = state / ".etc"
         self._filter = self._etc / "seccomp.filter"
         self._written = False
-        #: Folders that stay hidden also where they are in a folder of the system.
-        self._hidden = [path for path in private if any(map(path.is_relative_to, SYSTEM))]
+        #: Folders that stay hidden also where they are in a folder that can be read.
+        self._private = private
         self._program = program or shutil.which("bwrap")
         #: The help of the program, once it was tried: older versions know fewer options.
         self._help: str | None = None
@@ -99,6 +100,7 @@ class BubblewrapSandbox:
         return [
             *self._isolate(),
             *(word for path in request.readable for word in ("--ro-bind", str(path), str(path))),
+            *self._hide_private((*SYSTEM, *request.readable)),
             *(bind, workspace, workspace),
             *(word for place in closed for word in ("--remount-ro", place)),
             *("--chdir", workspace, "--"),
@@ -111,7 +113,7 @@ class BubblewrapSandbox:
     async def prepare(self, request: SandboxRequest) -> None:
         if self._program is None:
             raise SandboxUnavailable(f"bwrap is not installed: {_FIX}")
-        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Workspace(request.workspace).create()
         self._write_files()
 
     async def end_command(self, argv: Sequence[str]) -> None:
@@ -131,6 +133,11 @@ class BubblewrapSandbox:
             *(*size, "--tmpfs", "/tmp"),
             *self._system_mounts,
         ]
+
+    def _hide_private(self, readable: Sequence[str | Path]) -> Sequence[str]:
+        """Return options that cover the private folders; a workspace in one is bound later."""
+        hidden = [path for path in self._private if any(map(path.is_relative_to, readable))]
+        return [word for path in hidden for word in ("--tmpfs", str(path))]
 
     def _start_program(self) -> Sequence[str]:
         program = self._program or "bwrap"
@@ -156,8 +163,6 @@ class BubblewrapSandbox:
         for place in CONFIGURATION:
             if Path(place).exists():
                 yield "--ro-bind", place, place
-        for path in self._hidden:
-            yield "--tmpfs", str(path)  # a workspace in it is bound later
         for name in _generate_etc():
             yield "--ro-bind", str(self._etc / name), f"/etc/{name}"
 

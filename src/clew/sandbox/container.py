@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +95,7 @@ class ContainerSandbox:
         )
         if state.strip() == "true":
             return
-        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Workspace(request.workspace).create()
         await run_program([self._program, "rm", "--force", name])
         code, said = await run_program([self._program, *self._start_arguments(request, name)])
         if code:

@@ -16,10 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from clew.sandbox.errors import SandboxError
 from clew.sandbox.landlock_launcher import MACHINES, SCOPES_SINCE, landlock_version
 from clew.sandbox.policy import find_python, make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
 from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
+from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,9 +72,14 @@ class LandlockSandbox:
             return f"the network cannot be cut off on this processor ({platform.machine()})"
         if landlock_version() < 1:
             return "this kernel has no Landlock"
-        inside = [path for path in self._private if any(map(path.is_relative_to, SYSTEM))]
-        # What is inside of a folder that can be read cannot be taken away from it.
-        return f"{inside[0]} is in a folder that every command reads" if inside else ""
+        return self._find_exposed(SYSTEM)
+
+    def _find_exposed(self, readable: Sequence[str | Path]) -> str:
+        """Return what would be readable: a part of a folder cannot be taken away from it."""
+        for path in self._private:
+            if any(map(path.is_relative_to, readable)):
+                return f"{path} is in a folder that commands can read"
+        return ""
 
     def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
         workspace = str(request.workspace)
@@ -106,7 +113,9 @@ class LandlockSandbox:
         return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
-        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if exposed := self._find_exposed(request.readable):
+            raise SandboxError(exposed)
+        Workspace(request.workspace).create()
         with suppress(FileExistsError):  # whatever a command has put there
             (request.workspace / _TEMPORARY).mkdir(mode=0o700)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -128,5 +129,12 @@ def find_python() -> PythonRuntime:
     """Return the interpreter of this process, without the packages of its environment."""
     base = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
     prefix = Path(sys.base_prefix)
-    under_usr = prefix.is_relative_to("/usr") and base.is_relative_to("/usr")
-    return PythonRuntime(executable=base, readable=() if under_usr else (prefix,))
+    if prefix.is_relative_to("/usr") and base.is_relative_to("/usr"):
+        return PythonRuntime(executable=base, readable=())
+    if not Path.home().is_relative_to(prefix):
+        return PythonRuntime(executable=base, readable=(prefix,))
+    # Installed into the home folder, which commands must not see.
+    library = Path(sysconfig.get_path("stdlib"))
+    return PythonRuntime(
+        executable=base, readable=(base, library, *library.parent.glob("libpython*.so*"))
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,7 @@ class SeatbeltSandbox:
         return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
-        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Workspace(request.workspace).create()
         with suppress(FileExistsError):  # whatever a command has put there
             (request.workspace / _TEMPORARY).mkdir(mode=0o700)
 

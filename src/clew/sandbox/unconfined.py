@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv
+from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ class UnconfinedHost:
         return make_environment(request)
 
     async def prepare(self, request: SandboxRequest) -> None:
-        request.workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Workspace(request.workspace).create()
 
     async def end_command(self, argv: Sequence[str]) -> None:
         """Do nothing: the processes are those of the tree."""

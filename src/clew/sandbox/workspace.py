@@ -16,19 +16,22 @@ import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from clew.sandbox.beneath import open_beneath, open_folder
 from clew.sandbox.errors import FileMissing, FileRefused, FileTooLarge, OutsideWorkspace
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from pathlib import Path
 
 #: Bytes that are read or written at once, unless the caller says otherwise.
 FILE_LIMIT: Final = 20_000_000
+#: Names in a folder that are listed.
+FOLDER_LIMIT: Final = 50_000
 #: Bytes that a name takes by itself, so that empty files are not free.
-_ENTRY_SIZE: Final = 512
+_ENTRY_SIZE: Final = 1024
 #: A file in the making; nothing lists it.
 _TEMPORARY: Final = ".clew-new-"
 _KINDS: Final = {
@@ -82,8 +85,15 @@ class Workspace:
         self.root = root
 
     def create(self) -> None:
-        """Create the folder for its owner alone; leaves one that exists as it is."""
+        """
+        Create the folder for its owner alone.
+
+        One that exists is left as it is, but for a command that has shut out everybody.
+        """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mode = stat.S_IMODE(self.root.stat().st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            self.root.chmod(mode | stat.S_IRWXU)
 
     def relative_path(self, path: str) -> str:
         """
@@ -187,23 +197,22 @@ class Workspace:
         """
         Return what a folder holds, by name.
 
-        :raises FileRefused: if there is no such folder
+        :raises FileRefused: if there is no such folder, or too much in it
         """
-        relative = self.relative_path(path)
-        with (
-            self._open_root() as root,
-            _translate_errors(path),
-            open_folder(root, relative) as folder,
-        ):
-            return _list_entries(folder, "" if relative == "." else f"{relative}/")
+        with self._scan_folder(path) as entries:
+            found = [*islice(entries, FOLDER_LIMIT + 1)]
+        if len(found) > FOLDER_LIMIT:
+            raise FileRefused(f"the folder {path!r} holds more than {FOLDER_LIMIT:,} names")
+        return sorted(found, key=lambda entry: entry.path)
 
     def iter_files(self, path: str = ".") -> Iterator[FolderEntry]:
         """
         Yield every regular file below a folder, folder by folder, in the order of names.
 
-        Links are not followed; a folder that vanished or cannot be opened is left out.
+        Links are not followed. A folder that vanished, cannot be opened or holds too much is
+        left out.
         """
-        for entries in self._walk_folders(path, skip=FileRefused):
+        for entries in self._walk_folders(path):
             yield from (entry for entry in entries if entry.kind == "file")
 
     def measure_usage(self, *, at_most: int) -> int:
@@ -212,25 +221,35 @@ class Workspace:
 
         :raises FileRefused: if a folder cannot be looked into
         """
-        total = 0
-        for entries in self._walk_folders(".", skip=FileMissing):
-            total += sum(_ENTRY_SIZE + entry.disk_size for entry in entries)
-            if total > at_most:
-                break
+        total, waiting = 0, ["."]
+        while waiting and total <= at_most:
+            with suppress(FileMissing), self._scan_folder(waiting.pop()) as entries:
+                total += _add_up(entries, waiting)
         return total
 
-    def _walk_folders(self, path: str, *, skip: type[FileRefused]) -> Iterator[list[FolderEntry]]:
-        """Yield what each folder holds; inner ones that fail with ``skip`` are left out."""
+    def _walk_folders(self, path: str) -> Iterator[list[FolderEntry]]:
+        """Yield what each folder holds; inner ones that cannot be read are left out."""
         found = self.list_folder(path)
         yield found
         waiting = _inner_folders(found)
         while waiting:
             try:
                 found = self.list_folder(waiting.pop())
-            except skip:
+            except FileRefused:
                 continue
             yield found
             waiting += _inner_folders(found)
+
+    @contextmanager
+    def _scan_folder(self, path: str) -> Generator[Iterator[FolderEntry]]:
+        relative = self.relative_path(path)
+        with (
+            self._open_root() as root,
+            _translate_errors(path),
+            open_folder(root, relative) as folder,
+            os.scandir(folder) as entries,
+        ):
+            yield _describe_entries(entries, "" if relative == "." else f"{relative}/")
 
     @contextmanager
     def _open_root(self) -> Generator[int]:
@@ -297,16 +316,22 @@ def _replace_file(folder: int, name: str, content: bytes, mode: int) -> None:
     os.fsync(folder)
 
 
-def _list_entries(folder: int, prefix: str) -> list[FolderEntry]:
-    found: list[FolderEntry] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(_TEMPORARY):
-                continue
-            with suppress(FileNotFoundError):  # removed in between
-                state = entry.stat(follow_symlinks=False)
-                found.append(_describe_entry(prefix + entry.name, state))
-    return sorted(found, key=lambda entry: entry.path)
+def _describe_entries(entries: Iterable[os.DirEntry[str]], prefix: str) -> Iterator[FolderEntry]:
+    for entry in entries:
+        if entry.name.startswith(_TEMPORARY):
+            continue
+        with suppress(FileNotFoundError):  # removed in between
+            yield _describe_entry(prefix + entry.name, entry.stat(follow_symlinks=False))
+
+
+def _add_up(entries: Iterable[FolderEntry], folders: list[str]) -> int:
+    """Return the bytes of all, of which there may be a million; add the folders to a list."""
+    total = 0
+    for entry in entries:
+        total += _ENTRY_SIZE + entry.disk_size
+        if entry.kind == "folder":
+            folders.append(entry.path)
+    return total
 
 
 def _inner_folders(entries: list[FolderEntry]) -> list[str]:
