@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +78,41 @@ async def test_the_next_level_is_taken_where_namespaces_are_forbidden(
     [(name, report)] = chosen.failures
     assert name == "bubblewrap"
     assert "No permissions to create new namespace" in report.detail
+
+
+#: Prints what is in force, and what is open.
+CHOICE = f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parents[2] / "src")!r})
+import asyncio, tempfile
+from pathlib import Path
+from clew.sandbox.escapes import try_escapes
+from clew.sandbox.policy import SandboxPolicy
+from clew.sandbox.selection import choose_sandbox
+
+async def main(folder):
+    chosen = await choose_sandbox(SandboxPolicy(folder=folder))
+    found = await try_escapes(chosen.require_sandbox(), folder)
+    print(chosen.sandbox.name, [each.name for each in found if not each.stopped])
+
+with tempfile.TemporaryDirectory() as name:
+    asyncio.run(main(Path(name)))
+"""
+
+
+@needs_bubblewrap
+@needs_landlock
+def test_where_the_kernel_forbids_namespaces_landlock_closes_every_way() -> None:
+    forbidding = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", "--disable-userns"]
+    done = subprocess.run(
+        [*forbidding, sys.executable, "-c", CHOICE],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if "Unknown option" in done.stderr:
+        pytest.skip("this bwrap cannot forbid namespaces")
+    assert done.stdout == "Landlock []\n", done.stderr
 
 
 async def test_without_any_sandbox_nothing_runs_and_it_is_said_why(
