@@ -21,13 +21,13 @@ M = TypeVar("M", bound=BaseModel)
 class RequestBody(BaseModel):
     """Base of JSON request bodies: strict types, unknown fields ignored."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
 class QueryParams(BaseModel):
     """Base of query strings."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
 class EmptyInput(RequestBody):
