@@ -208,8 +208,12 @@ async def test_landlock_is_not_taken_where_it_would_not_hold(
 ) -> None:
     report = await LandlockSandbox(private=[Path("/usr/local/clew")]).probe()
     assert not report.works
+    monkeypatch.setattr("clew.sandbox.landlock.landlock_version", lambda: 4)
+    assert any("signals" in gap for gap in LandlockSandbox().gaps), "an older kernel"
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert "riscv64" in (await LandlockSandbox().probe()).detail
+    assert "not filtered" in BubblewrapSandbox(tmp_path).gaps[0]
+    assert "--seccomp" not in BubblewrapSandbox(tmp_path).wrap(["ls"], make_request(tmp_path))
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "Linux" in (await LandlockSandbox().probe()).detail
 

@@ -7,10 +7,10 @@ swapped in between cannot win. Elsewhere each component is opened by itself and 
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import functools
 import os
+import struct
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -25,14 +25,6 @@ _RESOLVE_BENEATH: Final = 0x08
 #: The kernel gives up while something else renames folders of the path.
 _ATTEMPTS: Final = 32
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
-
-class _OpenHow(ctypes.Structure):
-    _fields_ = (
-        ("flags", ctypes.c_uint64),
-        ("mode", ctypes.c_uint64),
-        ("resolve", ctypes.c_uint64),
-    )
 
 
 def open_beneath(root: int, path: str, flags: int, mode: int = 0) -> int:
@@ -86,23 +78,26 @@ def _find_opener() -> Callable[[int, str, int, int], int]:
 
 def open_by_kernel(root: int, path: str, flags: int, mode: int = 0) -> int:
     """Open with ``openat2``: links are followed as long as they stay below ``root``."""
-    how = _OpenHow(flags, mode, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
-    name = ctypes.c_char_p(os.fsencode(path))
-    code = 0
+    how = struct.pack("QQQ", flags, mode, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+    name, found, code = os.fsencode(path), -1, 0
     for _ in range(_ATTEMPTS):
-        found = _syscall()(_SYS_OPENAT2, root, name, ctypes.byref(how), ctypes.sizeof(how))
-        if found >= 0:
-            return found
-        if (code := ctypes.get_errno()) not in (errno.EAGAIN, errno.EINTR):
+        found, code = _call_kernel(_SYS_OPENAT2, root, name, how, len(how))
+        if code not in (errno.EAGAIN, errno.EINTR):
             break
-    raise OSError(code, os.strerror(code), path)
+    if code:
+        raise OSError(code, os.strerror(code), path)
+    return found
 
 
-@functools.cache
-def _syscall() -> Callable[..., int]:
+def _call_kernel(number: int, *arguments: object) -> tuple[int, int]:
+    """Make a system call; return its result and the number of its error, 0 if there is none."""
+    # Every program imports this module, few open a file with it: the import takes 5 ms.
+    import ctypes  # noqa: PLC0415
+
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
-    return call
+    found: int = call(number, *arguments)
+    return found, ctypes.get_errno() if found < 0 else 0
 
 
 def open_by_component(root: int, path: str, flags: int, mode: int = 0) -> int:

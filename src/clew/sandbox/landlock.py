@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LAUNCHER: Final = Path(__file__).with_name("landlock_launcher.py")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _TEMPORARY: Final = ".tmp"
+#: So that a command with too many is stopped with a sentence, before it fails to start more.
+_SPARE_PROCESSES: Final = 16
 _FIX: Final = "use Linux 5.13 or newer with lsm=landlock among the kernel's parameters"
 
 
@@ -59,7 +61,8 @@ class LandlockSandbox:
         detail = self._find_obstacle()
         if detail:
             return ProbeReport(works=False, detail=detail, fix=_FIX)
-        code, said = await run_program(self._launch(["/bin/true"], [], [], "/", {}))
+        rules = self._make_rules("/", readable=(), writable=(), processes=_SPARE_PROCESSES)
+        code, said = await run_program(_launch(rules, ["/bin/true"]))
         if code == 0:
             return ProbeReport(works=True)
         detail = f"Landlock does not work here ({said.strip() or f'exit code {code}'})"
@@ -84,30 +87,27 @@ class LandlockSandbox:
     def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
         workspace = str(request.workspace)
         changing = request.level == "work"
-        return self._launch(
-            limit_argv(argv, request),
-            [*map(str, request.readable), workspace],
-            [workspace] if changing else [],
+        rules = self._make_rules(
             workspace,
-            {"TMPDIR": f"{workspace}/{_TEMPORARY}"} if changing else {},
+            readable=[*map(str, request.readable), workspace],
+            writable=[workspace] if changing else [],
+            processes=request.limits.processes + _SPARE_PROCESSES,
         )
+        if changing:
+            rules["environment"] = {"TMPDIR": f"{workspace}/{_TEMPORARY}"}
+        return _launch(rules, limit_argv(argv, request))
 
-    def _launch(
-        self,
-        argv: Sequence[str],
-        readable: Sequence[str],
-        writable: Sequence[str],
-        workspace: str,
-        environment: dict[str, str],
-    ) -> list[str]:
-        rules = {
+    @staticmethod
+    def _make_rules(
+        workspace: str, *, readable: Sequence[str], writable: Sequence[str], processes: int
+    ) -> dict[str, object]:
+        return {
             "readable": [*SYSTEM, *CONFIGURATION, *NAMES, *readable],
             "writable": [*_DEVICES, *writable],
-            "workspace": [workspace],
-            "environment": environment,
+            "workspace": workspace,
+            "processes": processes,
+            "environment": {},
         }
-        python = str(find_python().executable)
-        return [python, "-I", "-S", str(_LAUNCHER), json.dumps(rules), *argv]
 
     def make_environment(self, request: SandboxRequest) -> dict[str, str]:
         return make_environment(request)
@@ -121,3 +121,8 @@ class LandlockSandbox:
 
     async def end_command(self, argv: Sequence[str]) -> None:
         """Do nothing: the launcher ends what the command left."""
+
+
+def _launch(rules: dict[str, object], argv: Sequence[str]) -> list[str]:
+    python = str(find_python().executable)
+    return [python, "-I", "-S", str(_LAUNCHER), json.dumps(rules), *argv]

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import platform
+import resource
 import signal
 import stat
 import struct
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
@@ -231,11 +233,24 @@ def drop_capabilities() -> None:
             return  # the last one that the kernel knows; or not root, who has none
 
 
-def run_confined(rules: dict[str, list[str]], argv: list[str]) -> None:
+def limit_processes(count: int) -> None:
+    """Let this user have so many processes more; the kernel does not limit root."""
+    if os.getuid() == 0:
+        return
+    running = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            running += os.stat(f"/proc/{name}").st_uid == os.getuid()
+    with suppress(ValueError, OSError):  # a lower limit is in force
+        resource.setrlimit(resource.RLIMIT_NPROC, (running + count, running + count))
+
+
+def run_confined(rules: dict[str, Any], argv: list[str]) -> None:
     """Become the command."""
     control(PR_SET_PDEATHSIG, signal.SIGKILL)
+    limit_processes(rules["processes"])
     drop_capabilities()
-    os.chdir(rules["workspace"][0])
+    os.chdir(rules["workspace"])
     restrict_files(rules["readable"], rules["writable"])
     refuse_calls()
     os.execvp(argv[0], argv)

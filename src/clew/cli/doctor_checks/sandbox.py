@@ -72,9 +72,8 @@ def _judge(chosen: SandboxChoice, found: Sequence[EscapeResult]) -> DoctorFindin
     lines = "\n".join([_summarise(chosen, stopped, len(found)), *_iter_lines(chosen, found)])
     if stopped == len(found):
         return ok(_WHAT, lines)
-    return fail(
-        _WHAT, lines, fix="tell the developers; until then set features.disabled, or level box"
-    )
+    fixes = [report.fix for _, report in chosen.failures if report.fix]
+    return fail(_WHAT, lines, fix="; or ".join([*fixes, 'set sandbox.level to "box"']))
 
 
 def _summarise(chosen: SandboxChoice, stopped: int, tried: int) -> str:
