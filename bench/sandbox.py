@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from bench.figures import Figure, percentile
 from bench.places import scratch
 from clew.sandbox.policy import SandboxPolicy, SandboxRequest
+from clew.sandbox.protocol import limit_argv
 from clew.sandbox.runner import run_command
 from clew.sandbox.selection import make_candidates
 from clew.sandbox.unconfined import UnconfinedHost
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from clew.sandbox.protocol import Sandbox
@@ -22,11 +24,20 @@ COMMANDS = 100
 MOST = 15.0
 
 
+class PlainCommand(UnconfinedHost):
+    """A command without anything around it but its limits."""
+
+    end_signal = None
+
+    def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
+        return limit_argv(argv, request)
+
+
 async def measure() -> list[Figure]:
     with scratch() as folder:
         candidates = make_candidates(SandboxPolicy(folder=folder))
         found = [each for each in candidates if (await each.probe()).works]
-        times = await _times(folder, [UnconfinedHost(), *found])
+        times = await _times(folder, [PlainCommand(), *found])
     plain = times.pop("no sandbox")
     return [
         Figure(name="a command without a sandbox", value=percentile(plain, 0.5), unit="ms"),

@@ -141,9 +141,14 @@ async def test_the_host_is_never_without_its_warning(tmp_path: Path) -> None:
     chosen = await choose_sandbox(policy_of(tmp_path, "host"))
     assert chosen.warning == HOST_WARNING
     request = make_request(tmp_path)
-    script = "sleep 4711 & setsid sleep 4711 & pwd; echo $0"
+    script = "sleep 4711 & echo $!; setsid sleep 4711 & pwd; echo $! >&2"
     done = await run_command(["sh", "-c", script], request, chosen.require_sandbox())
-    assert done.output.splitlines() == [str(request.workspace), "sh"]
+    assert str(request.workspace) in done.output.splitlines()
+    started = [int(line) for line in done.output.splitlines() if line.isdigit()]
+    assert len(started) == 2
+    for process in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
     stopped = await run_command(
         ["sh", "-c", "trap 'echo ended; exit 1' TERM; sleep 60 & wait"],
         make_request(tmp_path, seconds=0.3),

@@ -24,7 +24,7 @@ from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.sandbox.policy import SandboxRequest
 
@@ -62,7 +62,7 @@ class LandlockSandbox:
         if detail:
             return ProbeReport(works=False, detail=detail, fix=_FIX)
         rules = self._make_rules("/", readable=(), writable=(), processes=_SPARE_PROCESSES)
-        code, said = await run_program(_launch(rules, ["/bin/true"]))
+        code, said = await run_program(launch_argv(rules, ["/bin/true"]))
         if code == 0:
             return ProbeReport(works=True)
         detail = f"Landlock does not work here ({said.strip() or f'exit code {code}'})"
@@ -95,7 +95,7 @@ class LandlockSandbox:
         )
         if changing:
             rules["environment"] = {"TMPDIR": f"{workspace}/{_TEMPORARY}"}
-        return _launch(rules, limit_argv(argv, request))
+        return launch_argv(rules, limit_argv(argv, request))
 
     @staticmethod
     def _make_rules(
@@ -107,6 +107,7 @@ class LandlockSandbox:
             "workspace": workspace,
             "processes": processes,
             "environment": {},
+            "host": False,
         }
 
     def make_environment(self, request: SandboxRequest) -> dict[str, str]:
@@ -123,6 +124,7 @@ class LandlockSandbox:
         """Do nothing: the launcher ends what the command left."""
 
 
-def _launch(rules: dict[str, object], argv: Sequence[str]) -> list[str]:
+def launch_argv(rules: Mapping[str, object], argv: Sequence[str]) -> list[str]:
+    """Return the command that starts the launcher."""
     python = str(find_python().executable)
     return [python, "-I", "-S", str(_LAUNCHER), json.dumps(rules), *argv]

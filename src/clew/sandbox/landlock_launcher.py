@@ -245,15 +245,12 @@ def limit_processes(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (running + count, running + count))
 
 
-def run_confined(rules: dict[str, Any], argv: list[str]) -> None:
-    """Become the command."""
-    control(PR_SET_PDEATHSIG, signal.SIGKILL)
+def confine(rules: dict[str, Any]) -> None:
+    """Take the rights away that the command does not get."""
     limit_processes(rules["processes"])
     drop_capabilities()
-    os.chdir(rules["workspace"])
     restrict_files(rules["readable"], rules["writable"])
     refuse_calls()
-    os.execvp(argv[0], argv)
 
 
 def list_children() -> list[int]:
@@ -298,12 +295,17 @@ def main() -> int:
     # When the gateway dies, everything ends in the same way.
     control(PR_SET_PDEATHSIG, signal.SIGTERM)
     control(PR_SET_CHILD_SUBREAPER, 1)
-    confined = confine_signals()
+    is_host = rules["host"]  # nothing is kept apart, but everything is ended
+    confined = not is_host and confine_signals()
     command = os.fork()
     if command:
         return supervise(command, confined=confined)
     try:
-        run_confined(rules, argv)
+        control(PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.chdir(rules["workspace"])
+        if not is_host:
+            confine(rules)
+        os.execvp(argv[0], argv)
     except (OSError, KeyError) as error:
         os.write(2, f"the command cannot be confined or run: {error}\n".encode())
     os._exit(FAILED)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from typing import TYPE_CHECKING
 
+from clew.sandbox.landlock import launch_argv
 from clew.sandbox.policy import make_environment
 from clew.sandbox.protocol import ProbeReport, limit_argv
 from clew.sandbox.workspace import Workspace
@@ -18,16 +21,19 @@ class UnconfinedHost:
     """The absence of a sandbox."""
 
     name = "no sandbox"
-    end_signal = None
+    #: On Linux the launcher ends what a command leaves, also what has left its group.
+    end_signal = signal.SIGTERM if sys.platform == "linux" else None
     gaps: Sequence[str] = ("everything: files, network and processes of this user",)
 
     async def probe(self) -> ProbeReport:
         return ProbeReport(works=True)
 
     def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
-        script = 'cd "$1" && shift && exec "$@"'
-        limited = limit_argv(argv, request)
-        return ["/bin/sh", "-c", script, "sh", str(request.workspace), *limited]
+        limited, workspace = limit_argv(argv, request), str(request.workspace)
+        if sys.platform == "linux":
+            rules: dict[str, object] = {"host": True, "workspace": workspace, "environment": {}}
+            return launch_argv(rules, limited)
+        return ["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", workspace, *limited]
 
     def make_environment(self, request: SandboxRequest) -> dict[str, str]:
         return make_environment(request)
