@@ -9,12 +9,12 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import apsw
 import httpx2
 import pytest
 import structlog
@@ -175,7 +175,7 @@ def test_a_search_rebuilds_a_damaged_index_where_only_commands_open_the_store(
 ) -> None:
     assert clew("chat", "hello green world") == 0
     # As an upgrade leaves it that changes how messages are split into words.
-    with apsw.Connection(str(tmp_path / "clew.db")) as database:
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as database, database:
         database.execute("UPDATE search_state SET is_broken = 1")
     capsys.readouterr()
     assert clew("sessions", "search", "green") == 0
