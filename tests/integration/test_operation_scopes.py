@@ -17,6 +17,7 @@ from clew.api.routes import iter_endpoints
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
+from clew.core.turn import TurnState
 from clew.tui.transports import in_process
 from clew.wire.errors import CallFailed, ErrorCode
 from tests.golden.test_answers import answer
@@ -55,7 +56,9 @@ async def make_things(engine: Engine, route: Route, text: str, *, settled: bool 
     talk = accepted.conversation_id
 
     async def asked() -> bool:
-        return bool(await engine.list_approvals(talk))
+        # The turn goes to sleep a moment after it has asked.
+        state = await engine.get_state(talk)
+        return state.turn is not None and state.turn.state is TurnState.WAITING
 
     await wait_until(asked)
     (approval,) = await engine.list_approvals(talk)
