@@ -33,7 +33,7 @@ class AnsweredBefore(ClewError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallSubject:
-    """What a call is about; its caller may see it."""
+    """The subject of a call, which its caller may see."""
 
     conversation: ConversationId | None = None
     #: The conversation, or the route to one that may not exist yet.

@@ -24,7 +24,7 @@ class CallerKind(enum.Enum):
 
 
 class NamedKind(enum.Enum):
-    """What a field of an input names; the caller must see it, or it is not found."""
+    """Kinds of things that inputs name; the caller must see one, or it is not found."""
 
     CONVERSATION = "conversation"
     #: A conversation, or a route of the caller's scope that has none yet.

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from clew.api.discovery import discover_server
+from clew.background import cancel_and_wait
 from clew.cli.gateway import run_until_signalled
 from clew.cli.logs import logs_to_file
 from clew.cli.stdio_transport import StdioClosed, StdioTransport
@@ -93,9 +94,7 @@ async def _proxy_frames(pipe: StdioTransport, server: FrameConnection) -> None:
     back = asyncio.create_task(_forward_to_client(pipe, server, unanswered), name="rpc-back")
     there = asyncio.create_task(_forward_to_server(pipe, server, unanswered), name="rpc-there")
     done, open_ = await asyncio.wait({back, there}, return_when=asyncio.FIRST_COMPLETED)
-    for task in open_:
-        task.cancel()
-    await asyncio.wait({back, there})
+    await cancel_and_wait(*open_)
     if back in done and back.result():
         raise StoreUnavailable(
             "the server has gone: start clew rpc again, and subscribe after the last seq"

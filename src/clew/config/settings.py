@@ -393,7 +393,7 @@ class ToolsSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxSettings:
-    """Where commands of the agent run, and how much they may use."""
+    """The place where commands of the agent run, and their limits."""
 
     level: str = setting(
         choice_type(["read", "work", "net", "box", "host"]),

@@ -18,10 +18,15 @@ from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.landlock_launcher import MACHINES, build_filter
-from clew.sandbox.policy import make_environment
-from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+from clew.sandbox.protocol import (
+    SPARE_PROCESSES,
+    ProbeReport,
+    ProcessSandbox,
+    create_workspace,
+    limit_argv,
+    run_program,
+)
 from clew.sandbox.system_files import CONFIGURATION, SYSTEM
-from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,8 +44,6 @@ _FIX: Final = (
 
 #: The kernel that counts the processes of an ordinary user in each namespace by itself.
 _COUNTS_SINCE: Final = (5, 14)
-#: So that a command with too many is stopped with a sentence, before it fails to start more.
-_SPARE_PROCESSES: Final = 16
 #: Calls that no namespace keeps apart: keys of this user, and parts of the kernel with many faults.
 _REFUSED_CALLS: Final = (
     *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd"),
@@ -53,7 +56,7 @@ _SOCKET_FAMILIES: Final = (1, 2, 10, 16)
 _WITH_FILTER: Final = 'exec 3<"$1" && shift && exec "$@"'
 
 
-class BubblewrapSandbox:
+class BubblewrapSandbox(ProcessSandbox):
     """The sandbox of Linux with user namespaces."""
 
     name = "bubblewrap"
@@ -107,17 +110,11 @@ class BubblewrapSandbox:
             *limit_argv(argv, request, processes=_limit_processes(request)),
         ]
 
-    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
-        return make_environment(request)
-
     async def prepare(self, request: SandboxRequest) -> None:
         if self._program is None:
             raise SandboxUnavailable(f"bwrap is not installed: {_FIX}")
-        Workspace(request.workspace).create()
+        create_workspace(request)
         self._write_files()
-
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """Do nothing: the kernel ends all processes of the namespace."""
 
     def _isolate(self) -> list[str]:
         size = self._if_known("--size", str(_TEMPORARY_SIZE))
@@ -186,7 +183,7 @@ def _limit_processes(request: SandboxRequest) -> int | None:
     version = re.match(r"(\d+)\.(\d+)", platform.release())
     if version is None or tuple(map(int, version.groups())) < _COUNTS_SINCE:
         return None
-    return request.limits.processes + _SPARE_PROCESSES
+    return request.limits.processes + SPARE_PROCESSES
 
 
 def _generate_etc() -> dict[str, str]:

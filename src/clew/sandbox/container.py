@@ -14,8 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
-from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
-from clew.sandbox.workspace import Workspace
+from clew.sandbox.protocol import ProbeReport, create_workspace, limit_argv, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +94,7 @@ class ContainerSandbox:
         )
         if state.strip() == "true":
             return
-        Workspace(request.workspace).create()
+        create_workspace(request)
         await run_program([self._program, "rm", "--force", name])
         code, said = await run_program([self._program, *self._start_arguments(request, name)])
         if code:

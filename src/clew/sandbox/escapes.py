@@ -143,7 +143,7 @@ def _judge(name: str, found: tuple[str, str]) -> EscapeResult:
 
 
 class _Targets:
-    """What the attempts aim at: a stand-in for the gateway, listeners and files outside."""
+    """Targets of the attempts: a stand-in for the gateway, listeners and files outside."""
 
     def __init__(self, stack: ExitStack, workspace: Workspace, database: Path | None) -> None:
         self.workspace = workspace

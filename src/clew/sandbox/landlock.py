@@ -12,16 +12,22 @@ import json
 import platform
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.landlock_launcher import MACHINES, SCOPES_SINCE, landlock_version
-from clew.sandbox.policy import find_python, make_environment
-from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
+from clew.sandbox.policy import find_python
+from clew.sandbox.protocol import (
+    SPARE_PROCESSES,
+    TEMPORARY,
+    ProbeReport,
+    ProcessSandbox,
+    create_workspace,
+    limit_argv,
+    run_program,
+)
 from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
-from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,13 +36,10 @@ if TYPE_CHECKING:
 
 _LAUNCHER: Final = Path(__file__).with_name("landlock_launcher.py")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_TEMPORARY: Final = ".tmp"
-#: So that a command with too many is stopped with a sentence, before it fails to start more.
-_SPARE_PROCESSES: Final = 16
 _FIX: Final = "use Linux 5.13 or newer with lsm=landlock among the kernel's parameters"
 
 
-class LandlockSandbox:
+class LandlockSandbox(ProcessSandbox):
     """The sandbox of Linux without user namespaces."""
 
     name = "Landlock"
@@ -61,7 +64,7 @@ class LandlockSandbox:
         detail = self._find_obstacle()
         if detail:
             return ProbeReport(works=False, detail=detail, fix=_FIX)
-        rules = self._make_rules("/", readable=(), writable=(), processes=_SPARE_PROCESSES)
+        rules = self._make_rules("/", readable=(), writable=(), processes=SPARE_PROCESSES)
         code, said = await run_program(launch_argv(rules, ["/bin/true"]))
         if code == 0:
             return ProbeReport(works=True)
@@ -91,10 +94,10 @@ class LandlockSandbox:
             workspace,
             readable=[*map(str, request.readable), workspace],
             writable=[workspace] if changing else [],
-            processes=request.limits.processes + _SPARE_PROCESSES,
+            processes=request.limits.processes + SPARE_PROCESSES,
         )
         if changing:
-            rules["environment"] = {"TMPDIR": f"{workspace}/{_TEMPORARY}"}
+            rules["environment"] = {"TMPDIR": f"{workspace}/{TEMPORARY}"}
         return launch_argv(rules, limit_argv(argv, request))
 
     @staticmethod
@@ -110,18 +113,10 @@ class LandlockSandbox:
             "host": False,
         }
 
-    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
-        return make_environment(request)
-
     async def prepare(self, request: SandboxRequest) -> None:
         if exposed := self._find_exposed(request.readable):
             raise SandboxError(exposed)
-        Workspace(request.workspace).create()
-        with suppress(FileExistsError):  # whatever a command has put there
-            (request.workspace / _TEMPORARY).mkdir(mode=0o700)
-
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """Do nothing: the launcher ends what the command left."""
+        create_workspace(request, temporary=True)
 
 
 def launch_argv(rules: Mapping[str, object], argv: Sequence[str]) -> list[str]:

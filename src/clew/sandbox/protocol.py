@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+from clew.sandbox.policy import make_environment
+from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     import signal
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeReport:
-    """What a try of the sandbox on this machine has shown."""
+    """The result of trying the sandbox on this machine."""
 
     works: bool
     #: Why it does not work, or what it leaves open; a clause for people.
@@ -39,7 +43,7 @@ class Sandbox(Protocol):
 
     @property
     def gaps(self) -> Sequence[str]:
-        """What it does not keep apart at ``work``; clauses for people."""
+        """The ways in which commands at ``work`` are not kept apart; clauses for people."""
         ...
 
     async def probe(self) -> ProbeReport:
@@ -65,6 +69,31 @@ class Sandbox(Protocol):
     async def end_command(self, argv: Sequence[str]) -> None:
         """End what a wrapped command left behind outside of the tree of its processes."""
         ...
+
+
+class ProcessSandbox:
+    """A sandbox whose commands are processes of this machine, and end with their tree."""
+
+    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
+        return make_environment(request)
+
+    async def end_command(self, argv: Sequence[str]) -> None:
+        """Do nothing: nothing is outside of the tree of processes."""
+
+
+#: Processes beside those that a command may have, so that one with too many is stopped with a
+#: sentence, before it fails to start more.
+SPARE_PROCESSES: Final = 16
+#: The folder in a workspace that is ``TMPDIR``, where a command has no private /tmp.
+TEMPORARY: Final = ".tmp"
+
+
+def create_workspace(request: SandboxRequest, *, temporary: bool = False) -> None:
+    """Create the workspace, and the folder in it for temporary files."""
+    Workspace(request.workspace).create()
+    if temporary:
+        with suppress(FileExistsError):  # whatever a command has put there
+            (request.workspace / TEMPORARY).mkdir(mode=0o700)
 
 
 #: Seconds for a program of ours that answers at once: a version, a try.

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from clew.background import cancel_and_wait
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_tree import signal_descendants
@@ -193,8 +194,7 @@ class _CommandRun:
             watch.cancel()
             await self._kill()
             await asyncio.wait([reader], timeout=_DRAIN)
-            reader.cancel()
-            await asyncio.gather(watch, reader, return_exceptions=True)
+            await cancel_and_wait(watch, reader)
 
     async def _read_output(self) -> None:
         while data := await self._stream.read(_CHUNK):

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from clew.sandbox.policy import make_environment
-from clew.sandbox.protocol import ProbeReport, limit_argv, run_program
-from clew.sandbox.workspace import Workspace
+from clew.sandbox.protocol import (
+    TEMPORARY,
+    ProbeReport,
+    ProcessSandbox,
+    create_workspace,
+    limit_argv,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.sandbox.policy import SandboxRequest
 
-_TEMPORARY: Final = ".tmp"
 _READABLE: Final = (
     "/usr",
     "/bin",
@@ -56,7 +59,7 @@ _ALWAYS: Final = (
 )
 
 
-class SeatbeltSandbox:
+class SeatbeltSandbox(ProcessSandbox):
     """The sandbox of macOS."""
 
     name = "sandbox-exec"
@@ -86,20 +89,12 @@ class SeatbeltSandbox:
         script = 'cd "$1" && export TMPDIR="$1/$2" && shift 2 && exec "$@"'
         return [
             *("sandbox-exec", "-p", profile),
-            *("/bin/sh", "-c", script, "sh", workspace, _TEMPORARY),
+            *("/bin/sh", "-c", script, "sh", workspace, TEMPORARY),
             *limit_argv(argv, request),
         ]
 
-    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
-        return make_environment(request)
-
     async def prepare(self, request: SandboxRequest) -> None:
-        Workspace(request.workspace).create()
-        with suppress(FileExistsError):  # whatever a command has put there
-            (request.workspace / _TEMPORARY).mkdir(mode=0o700)
-
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """Do nothing: the processes are those of the group."""
+        create_workspace(request, temporary=True)
 
 
 def make_profile(*, workspace: Path, readable: Sequence[Path], writable: bool) -> str:

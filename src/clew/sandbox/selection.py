@@ -31,21 +31,29 @@ class SandboxChoice:
 
     @property
     def refusal(self) -> str | None:
-        """Why no command can run: a sentence with what to do; ``None`` if one can."""
+        """A sentence that says why no command can run, and what to do; ``None`` if one can."""
         if self.sandbox is not None:
             return None
+        return "; ".join([self.reason, *self.fixes[:1]])
+
+    @property
+    def reason(self) -> str:
+        """The reason for which there is no sandbox, without what to do."""
         if self.level == "net":
             return NET_REFUSAL
         reasons = "; ".join(report.detail for _, report in self.failures)
-        fixes = [report.fix for _, report in self.failures if report.fix]
         return (
             f"there is no sandbox for the level {self.level} here, so no command runs ({reasons})"
-            + (f"; {fixes[0]}" if fixes else "")
         )
 
     @property
+    def fixes(self) -> Sequence[str]:
+        """The advice for each that does not work: install or allow something."""
+        return [report.fix for _, report in self.failures if report.fix]
+
+    @property
     def warning(self) -> str | None:
-        """What must be told for as long as it is so; ``None`` if nothing."""
+        """A warning for as long as commands are not confined; else ``None``."""
         return HOST_WARNING if isinstance(self.sandbox, UnconfinedHost) else None
 
     def require_sandbox(self) -> Sandbox:

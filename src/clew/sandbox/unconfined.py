@@ -7,9 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from clew.sandbox.landlock import launch_argv
-from clew.sandbox.policy import make_environment
-from clew.sandbox.protocol import ProbeReport, limit_argv
-from clew.sandbox.workspace import Workspace
+from clew.sandbox.protocol import ProbeReport, ProcessSandbox, create_workspace, limit_argv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from clew.sandbox.policy import SandboxRequest
 
 
-class UnconfinedHost:
+class UnconfinedHost(ProcessSandbox):
     """The absence of a sandbox."""
 
     name = "no sandbox"
@@ -35,11 +33,5 @@ class UnconfinedHost:
             return launch_argv(rules, limited)
         return ["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", workspace, *limited]
 
-    def make_environment(self, request: SandboxRequest) -> dict[str, str]:
-        return make_environment(request)
-
     async def prepare(self, request: SandboxRequest) -> None:
-        Workspace(request.workspace).create()
-
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """Do nothing: the processes are those of the tree."""
+        create_workspace(request)

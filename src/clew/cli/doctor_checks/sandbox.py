@@ -54,9 +54,7 @@ def _find_database(settings: Settings) -> Path | None:
 async def _examine(policy: SandboxPolicy, database: Path | None) -> DoctorFinding:
     chosen = await choose_sandbox(policy)
     if chosen.sandbox is None:
-        fixes = [report.fix for _, report in chosen.failures if report.fix]
-        detail = f"{chosen.refusal}".split("; install", 1)[0]
-        return warn(_WHAT, f"no command can run: {detail}", fix="; or ".join(fixes))
+        return warn(_WHAT, f"no command can run: {chosen.reason}", fix="; or ".join(chosen.fixes))
     if chosen.warning is not None:
         return warn(_WHAT, chosen.warning, fix='clew config set sandbox.level "work"')
     python = "python3" if policy.level == "box" else None
@@ -72,8 +70,7 @@ def _judge(chosen: SandboxChoice, found: Sequence[EscapeResult]) -> DoctorFindin
     lines = "\n".join([_summarise(chosen, stopped, len(found)), *_iter_lines(chosen, found)])
     if stopped == len(found):
         return ok(_WHAT, lines)
-    fixes = [report.fix for _, report in chosen.failures if report.fix]
-    return fail(_WHAT, lines, fix="; or ".join([*fixes, 'set sandbox.level to "box"']))
+    return fail(_WHAT, lines, fix="; or ".join([*chosen.fixes, 'set sandbox.level to "box"']))
 
 
 def _summarise(chosen: SandboxChoice, stopped: int, tried: int) -> str:

@@ -39,7 +39,7 @@ class ConnectionTarget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConnectionProblem:
-    """Why a model cannot be used, and how to fix it."""
+    """A reason for which a model cannot be used, and how to fix it."""
 
     kind: FailureKind
     message: str

@@ -229,10 +229,11 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
         )
     return (
         delete_feature_rows(t, conversation, rows)
-        or _expire_notices(t, conversation)
         or any(t.execute(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
         or _delete_entries(t, conversation, min(rows, _ENTRIES_PER_SLICE))
         or any(t.execute(sql, conversation, rows) for sql in _AFTER_ENTRIES)
+        # Last, since it holds back only what is left; the next slice removes it.
+        or _expire_notices(t, conversation)
     )
 
 
