@@ -36,7 +36,11 @@ ROUTE = Route(platform="telegram", kind="dm", chat="42")
 
 @asynccontextmanager
 async def open_engine(
-    home: Path, register: Register, *replies: Reply, agent: Agent[Any, Any] | None = None
+    home: Path,
+    register: Register,
+    *replies: Reply,
+    agent: Agent[Any, Any] | None = None,
+    sandbox_level: str = "work",
 ) -> AsyncGenerator[tuple[Engine, FakeProvider]]:
     """An engine with one feature, over a provider that replies in sequence."""
     features = Features()
@@ -46,7 +50,9 @@ async def open_engine(
             close_models_on_exit(),
             await open_store("sqlite:///clew.db", home=home) as store,
         ):
-            services = build_services(settings_for(home, provider=provider), store, features)
+            settings = settings_for(home, provider=provider)
+            settings = replace(settings, sandbox=replace(settings.sandbox, level=sandbox_level))
+            services = build_services(settings, store, features)
             if agent is not None:
                 toolsets = make_feature_toolsets(settings_for(home), features, agent)
                 loop = AgentLoop(agent, max_steps=9, toolsets=toolsets)
@@ -62,6 +68,29 @@ async def say(engine: Engine, text: str, route: Route = ROUTE) -> str:
 
 def call(tool: str, **args: object) -> Calls:
     return Calls((ScriptedCall(tool, args),))
+
+
+async def test_a_tool_sees_the_sandbox_level_of_the_settings(tmp_path: Path) -> None:
+    levels: list[str] = []
+
+    def look() -> str:
+        """Look around."""
+        context = get_turn_context()
+        assert context is not None
+        levels.append(context.sandbox_level)
+        return "seen"
+
+    def register(registry: Registry) -> None:
+        registry.add_tool(look, effect="pure")
+
+    for level in ("work", "read"):
+        home = tmp_path / level
+        async with open_engine(home, register, call("look"), Text("done"), sandbox_level=level) as (
+            engine,
+            _,
+        ):
+            await say(engine, "hello")
+    assert levels == ["work", "read"]
 
 
 async def test_a_tool_and_a_hook_see_the_turn_and_its_call(tmp_path: Path) -> None:

@@ -58,5 +58,6 @@ def build_turn_context(
         platform=get_platform(route),
         attended=not (inputs and all(one.get(UNATTENDED_KEY) for one in inputs)),
         hops=max((one.get(HOPS_KEY, 0) for one in inputs), default=0),
+        sandbox_level=services.feature_context.settings.sandbox.level,
         services=services.feature_context,
     )

@@ -341,9 +341,8 @@ class Registry:
         ``effect`` says what running it twice does (``pure``, ``idempotent``, ``once``,
         ``ask``); ``facts`` makes, from the arguments of a call, what is decided by.
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
-        ``when`` is asked in each turn. The list of tools is fixed with the first request of
-        a session: a tool that is not offered then is left out of the whole session, and one
-        that is not offered later answers its calls with an error.
+        ``when`` is asked before each request of a turn; where it says no, or fails, the tool
+        is left out of the request.
 
         The function gets the turn by ``get_turn_context()``.
 

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.plugin.context import FeatureContext
 
-#: The sandbox level of a turn for which none is set.
-DEFAULT_SANDBOX_LEVEL = "work"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnContext(TurnIds):
@@ -39,8 +36,8 @@ class TurnContext(TurnIds):
     attended: bool = True
     #: How many turns without a person's message led to this one, one beginning the next.
     hops: int = 0
-    #: How far its commands are let out: the name of a sandbox level.
-    sandbox_level: str = DEFAULT_SANDBOX_LEVEL
+    #: The sandbox level of its commands, as the settings ask for it.
+    sandbox_level: str
     services: FeatureContext
 
 
