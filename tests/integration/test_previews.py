@@ -166,6 +166,8 @@ async def test_a_channel_that_gives_no_ids_shows_nothing_twice_unmarked(
         async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
             stop_at(desk, "two", go_on)
             platform.post_message("hello")
+            # Without an id it is never edited: all of it must be there when it is first shown.
+            await until(lambda: "piece 'two'" in desk.world.points.names)
             await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
             go_on.set()
             await passes(timer, 0.5, until_=lambda: len(desk.texts()) == 2)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.background import cancel_and_wait
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_tree import signal_descendants
@@ -194,7 +193,8 @@ class _CommandRun:
             watch.cancel()
             await self._kill()
             await asyncio.wait([reader], timeout=_DRAIN)
-            await cancel_and_wait(watch, reader)
+            reader.cancel()
+            await asyncio.gather(watch, reader, return_exceptions=True)
 
     async def _read_output(self) -> None:
         while data := await self._stream.read(_CHUNK):
