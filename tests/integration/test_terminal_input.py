@@ -211,6 +211,30 @@ async def test_all_allows_what_was_listed_and_nothing_that_came_after(
         assert sorted(asking_tools.ran) == ["one", "two"]
 
 
+async def test_a_question_whose_calls_vanish_while_it_opens_closes(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    provider.script = reply_in_sequence([Calls([ScriptedCall("run", {"command": "one"})])])
+    async with person(tmp_path, provider) as (session, _):
+        session.say("go")
+        await session.see("Waiting for your approval: run")
+        app = session.app
+        screen = ApprovalScreen(lambda: session.clock.now, app.controller.view.approvals)
+        left: list[object] = []
+
+        def open_screen() -> None:
+            app.push_screen(screen, left.append)
+            # The connection is lost before the screen is mounted.
+            screen.show_calls(())
+
+        app.call_later(open_screen)
+        await wait_until(lambda: left == [None], "the screen to close")
+        await wait_until(lambda: len(app.screen_stack) == 1, "the way back")
+        session.press("still here")
+        await session.see("still here")
+        assert asking_tools.ran == []
+
+
 async def test_a_question_that_is_answered_elsewhere_closes(
     tmp_path: Path, provider: FakeProvider
 ) -> None:

@@ -12,7 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.config.settings import ToolsSettings
+from clew.core.approval import ApprovalState
 from clew.core.entry import Role
+from clew.core.ids import ApprovalId
 from clew.testing import FakeProvider, Text
 from clew.testing.provider import Calls, ScriptedCall
 from clew.tui.screens.approval import ApprovalScreen
@@ -147,6 +149,8 @@ class Player:
         self._session, self._server, self._way = session, server, way
         self._chance = random.Random(seed)
         self.played = Played()
+        #: By the id of a call: what it was answered.
+        self._letters: dict[str, str] = {}
         self._observe()
 
     def _observe(self) -> None:
@@ -274,26 +278,32 @@ class Player:
         return len(stack) == 1 and not chat._actions._opening  # pyright: ignore[reportPrivateUsage]
 
     async def _decide(self) -> None:
-        """Answer one call on purpose."""
+        """Answer the call that the screen shows, on purpose."""
         session = self._session
-        asked = session.app.controller.view.approvals[0]
         for _ in range(_TRIES):
             # A screen that a key of before has opened goes first.
             await self._until(self._is_first_screen, "the first screen")
+            if not session.app.controller.view.approvals:
+                return
             # A screen that closes swallows the key: press it again.
             session.press("f7")
             with suppress(AssertionError):
                 await wait_until(lambda: len(session.app.screen_stack) > 1, seconds=5)
             if isinstance(session.app.screen, ApprovalScreen):
                 break
+        screen = session.app.screen
         await self._taken()
-        await session.see("Allow this tool call?")
-        letter = self._chance.choice("yn")
-        if letter == "y":
-            self.played.allowed[asked.args] += 1
-        await session.decide(letter)
+        if not isinstance(screen, ApprovalScreen) or session.app.screen is not screen:
+            return  # the call was withdrawn meanwhile
+        # An answer that a lost connection has swallowed is asked for again, and given again.
+        letter = self._letters.get(screen.current_call.id) or self._chance.choice("yn")
+        answered = await session.decide(letter)
+        self._letters[answered] = letter
+        await self._taken()
+        if session.app.screen is screen:
+            return  # the calls have changed, which takes the choice back: they are shown again
         await self._until(
-            lambda: asked.id not in {one.id for one in session.app.controller.view.approvals},
+            lambda: answered not in {one.id for one in session.app.controller.view.approvals},
             "the answer",
         )
         await self._until(lambda: len(session.app.screen_stack) == 1, "the way back")
@@ -325,6 +335,11 @@ class Player:
             json.dumps({"command": each}, separators=(",", ":"), ensure_ascii=False)
             for each in asking_tools.ran
         )
+        for one, letter in self._letters.items():
+            asked = await engine.get_approval(ApprovalId(one))
+            # A message that was under way may have withdrawn the call before the answer came.
+            if letter == "y" and asked.state is ApprovalState.APPROVED:
+                played.allowed[asked.args] += 1
         played.losses = self._way.losses
         return played
 

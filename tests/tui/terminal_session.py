@@ -91,13 +91,15 @@ class TerminalSession:
     def say(self, text: str) -> None:
         self.press(text, "enter")
 
-    async def decide(self, letter: str) -> None:
-        """Answer an open question, as who has read it does."""
+    async def decide(self, letter: str) -> str:
+        """Answer an open question, as who has read it does; return the id of its marked call."""
         screen = self.app.screen
         if letter != "n" and isinstance(screen, ApprovalScreen):
             await wait_until(lambda: not screen.blocking_hint(letter), "all of it to be seen")
+        shown = screen.current_call.id if isinstance(screen, ApprovalScreen) else ""
         self.clock.now += MIN_PAUSE
         self.press(letter, "enter")
+        return shown
 
     def paste(self, text: str) -> None:
         self.terminal.send(f"\x1b[200~{text}\x1b[201~")

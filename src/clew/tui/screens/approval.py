@@ -65,17 +65,20 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
         """Replace the list of calls; a choice made before is reset."""
         if [one.id for one in calls] == [one.id for one in self._calls]:
             return
-        current = self._current_call.id
+        if not calls:
+            # The calls stay until the screen has closed: it may still be mounted, or get a key.
+            self.action_leave()
+            return
+        current = self.current_call.id
         self._calls = tuple(calls)
         self._at = next((n for n, one in enumerate(self._calls) if one.id == current), 0)
-        if not self._calls:
-            self.action_leave()
-        elif self.is_mounted:
+        if self.is_mounted:
             self._update_arguments()
             self.reset_choice()
 
     @property
-    def _current_call(self) -> ApprovalShape:
+    def current_call(self) -> ApprovalShape:
+        """Return the marked call."""
         return self._calls[self._at]
 
     @property
@@ -83,10 +86,10 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
         return self.query_one(CallArguments)
 
     def _update_arguments(self) -> None:
-        self._arguments.show_calls(self._calls, current=self._current_call.id)
+        self._arguments.show_calls(self._calls, current=self.current_call.id)
 
     def choice_labels(self) -> dict[str, str]:
-        name = strip_controls(self._current_call.tool)
+        name = strip_controls(self.current_call.tool)
         which = name if len(self._calls) == 1 else f"call {self._at + 1}, {name}"
         found = {"y": f"allow {which}", "n": f"deny {which}"}
         if len(self._calls) > 1:
@@ -101,7 +104,7 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
         return "There is more than was shown: Down, PgDn and End scroll to the rest."
 
     def _target_ids(self, letter: str) -> tuple[str, ...]:
-        return tuple(one.id for one in self._calls) if letter == "a" else (self._current_call.id,)
+        return tuple(one.id for one in self._calls) if letter == "a" else (self.current_call.id,)
 
     def build_result(self, letter: str) -> ApprovalAnswer:
         return ApprovalAnswer(approvals=self._target_ids(letter), approve=letter != "n")
@@ -116,5 +119,5 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
     def action_mark(self, step: int) -> None:
         self._at = (self._at + step) % len(self._calls)
         self._update_arguments()
-        self._arguments.scroll_to_call(self._current_call.id)
+        self._arguments.scroll_to_call(self.current_call.id)
         self.reset_choice()
