@@ -17,9 +17,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
+from clew.api.rpc.subscriptions import ClientDisconnected
 from clew.api.timeouts import ApiTimeouts
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
+from clew.core.session import TUI_CLOSE
 from clew.testing import Fail, FakeProvider, Text, count_user_texts, reply_in_sequence
 from clew.tui.client import ConnectionRefused, RpcClient
 from clew.tui.transports import websocket
@@ -63,6 +65,7 @@ from tests.integration.rpc_clients import (
     until_closed,
     until_told,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -498,6 +501,36 @@ async def test_a_subscription_listens_before_it_is_acknowledged(server: Server) 
         send,
     )
     assert told == [("answer", True), ("event", True), ("event", True)]
+
+
+async def test_changes_of_a_client_that_disconnects_at_once_are_stored(server: Server) -> None:
+    conversation = ConversationId((await server.say("hello")).headers["x-clew-conversation"])
+
+    async def send(_: str) -> None:
+        raise ClientDisconnected
+
+    async def frames() -> AsyncGenerator[str]:
+        title = {"conversation": conversation, "title": "Renamed"}
+        for number, method, params in (
+            (1, "conversation.open", {"conversation": conversation}),
+            (2, "conversation.rename", title),
+            (3, "conversation.close", {"conversation": conversation}),
+        ):
+            yield json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+    await serve_client(
+        OperationContext(
+            operations=BUILTIN_OPERATIONS, engine=server.engine, settings=server.settings
+        ),
+        frames(),
+        send,
+    )
+    assert (await server.engine.get_view(conversation)).conversation.title == "Renamed"
+
+    async def end_reason() -> str | None:
+        return (await server.engine.get_view(conversation)).sessions[-1].end_reason
+
+    assert await wait_until(end_reason, "the session to end") == TUI_CLOSE
 
 
 async def test_without_a_token_no_page_from_elsewhere_is_let_in(tmp_path: Path) -> None:

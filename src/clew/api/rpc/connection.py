@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The limit of unanswered requests of one client.
 MAX_OPEN_REQUESTS = 64
+#: Seconds that the changes which a client requested get after it has disconnected.
+_STORE_TIMEOUT = 5.0
 
 
 async def serve_client(
@@ -52,6 +54,7 @@ class _RpcConnection:
         try:
             async with self._client.tasks:
                 await self._receive_frames(frames)
+                await self._store_requested()
                 if self._open and patience:
                     await asyncio.wait(self._open, timeout=patience)
                 for task in (*self._open, *self._client.subscriptions.values()):
@@ -63,6 +66,14 @@ class _RpcConnection:
         with suppress(ClientDisconnected):
             async for frame in frames:
                 await self._receive_frame(frame)
+
+    async def _store_requested(self) -> None:
+        # A program that ends sends its last change, such as a close, and may not wait for the answer.
+        await asyncio.sleep(0)  # requests that were just read take their places first
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STORE_TIMEOUT):
+                leave = await self._order.acquire()
+            leave()
 
     async def _send_frame(self, frame: str) -> None:
         # One frame at a time, so that frames do not interleave.
