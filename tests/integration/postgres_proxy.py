@@ -49,6 +49,36 @@ async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
     return await asyncio.open_connection(parts.hostname, parts.port)
 
 
+class _Commits:
+    """
+    The COMMITs of one connection, counted.
+
+    Jobs share a pipeline: the COMMIT of another may be in the same piece, or be answered first.
+    """
+
+    def __init__(self) -> None:
+        #: Numbers of COMMITs: of the latest that is meant, and of the one whose answer is taken.
+        self.meant = self.swallowed = 0
+        self._asked = self._answered = 0
+        self._came_by = False
+
+    def pass_request(self, data: bytes, about: bytes) -> bool:
+        """Return whether ``data`` has the COMMIT of a transaction in which ``about`` came by."""
+        start = 0 if self._came_by else data.find(about)
+        self._came_by = start >= 0
+        found = self._came_by and _COMMIT in data[start:]
+        if found:
+            self.meant = self._asked + data[:start].count(_COMMIT) + 1
+            self._came_by = False
+        self._asked += data.count(_COMMIT)
+        return found
+
+    def pass_answer(self, data: bytes) -> bool:
+        """Return whether the answer that is swallowed is in ``data``."""
+        self._answered += data.count(_COMMIT)
+        return 0 < self.swallowed <= self._answered
+
+
 class CuttingProxy:
     """Passes everything on, and cuts the connection at the next COMMITs as it was told."""
 
@@ -82,18 +112,17 @@ class CuttingProxy:
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await _connect(self._url)
-        swallow = asyncio.Event()
-        answers = asyncio.create_task(_answer(server_reader, writer, swallow))
-        meant = False
+        commits = _Commits()
+        answers = asyncio.create_task(_answer(server_reader, writer, commits))
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
-                meant |= self.about in data
-                how = self.plan.pop(0) if self.plan and meant and _COMMIT in data else ""
-                meant &= _COMMIT not in data
+                how = (
+                    self.plan.pop(0) if commits.pass_request(data, self.about) and self.plan else ""
+                )
                 if how == "lose":
                     break
                 if how.startswith("swallow"):
-                    swallow.set()
+                    commits.swallowed = commits.meant
                 if how == "swallow and go":
                     answers.add_done_callback(lambda _: self.go_away())
                 server_writer.write(data)
@@ -103,11 +132,11 @@ class CuttingProxy:
 
 
 async def _answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, commits: _Commits
 ) -> None:
     with contextlib.suppress(ConnectionError):
         while data := await reader.read(65536):
-            if swallow.is_set() and _COMMIT in data:
+            if commits.pass_answer(data):
                 break
             writer.write(data)
     writer.close()

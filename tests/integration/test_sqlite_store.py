@@ -232,10 +232,11 @@ async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
 
 
 async def test_closing_leaves_no_thread(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
         await store.read(lambda t: t.now)
-    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("clew-")]
-    assert left == []
+    left = [thread.name for thread in threading.enumerate() if thread not in before]
+    assert [name for name in left if name.startswith("clew-")] == []
 
 
 class Fatal(Exception):
