@@ -68,7 +68,7 @@ class _RpcConnection:
                 await self._receive_frame(frame)
 
     async def _store_requested(self) -> None:
-        # A program that ends sends its last change, such as a close, and may not wait for the answer.
+        # A program that ends sends its last change, a close, and may not wait for the answer.
         await asyncio.sleep(0)  # requests that were just read take their places first
         with suppress(TimeoutError):
             async with asyncio.timeout(_STORE_TIMEOUT):
