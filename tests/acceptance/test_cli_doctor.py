@@ -47,7 +47,7 @@ def test_a_home_that_is_not_there_yet_is_well_and_stays_away(quiet: Clew) -> Non
 def test_a_store_in_use_is_well(durable: Clew) -> None:
     with durable.serving() as (url, _):
         durable.ok("chat", "hello there")
-        until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
+        until(lambda: httpx2.get(f"{url}/readyz", timeout=60).status_code == 200)
         port = url.rpartition(":")[2]
         found = told(durable.with_env({"CLEW_API__PORT": port}))
     assert "answers" in found["port"][0]["detail"]

@@ -80,7 +80,7 @@ def post(url: str, text: str, name: str) -> None:
 
 
 def said(url: str, name: str) -> list[str]:
-    answer = httpx2.get(f"{url}/api/conversations/{name}/entries").raise_for_status()
+    answer = httpx2.get(f"{url}/api/conversations/{name}/entries", timeout=60).raise_for_status()
     return [entry["text"] for entry in answer.json()["items"]]
 
 
@@ -140,7 +140,7 @@ def test_of_two_gateways_with_one_bot_one_polls_and_the_other_names_it_and_takes
             first.kill()
             telegram.post_message("still there?")
             until(lambda: telegram.list_texts(42) == ["echo: hello", "echo: still there?"])
-            assert httpx2.get(f"{url}/readyz").status_code == 200
+            assert httpx2.get(f"{url}/readyz", timeout=60).status_code == 200
         conflicts = [call for call in telegram.calls if call.status == 409]
         assert conflicts == []
 

@@ -64,7 +64,7 @@ def test_over_pipes(clew: Clew) -> None:
 async def over_socket(clew: Clew) -> AsyncGenerator[Connect]:
     with clew.serving() as (url, _):
         headers = {"Authorization": "Bearer s3cret"}
-        async with httpx2.AsyncClient(base_url=url, headers=headers) as http:
+        async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60) as http:
             assert (await http.get("/api/garden/crop")).json() == {"roses": 2}
             assert "/api/garden/crop" in (await http.get("/openapi.json")).json()["paths"]
         yield websocket(f"{url.replace('http', 'ws', 1)}/api/ws", token="s3cret")

@@ -72,7 +72,7 @@ WRONG: dict[str, dict[str, str]] = {
 async def test_nothing_but_health_is_served_without_the_token(server: Server, case: str) -> None:
     paths = [*await described(server), ("GET", "/nothing/here"), ("PUT", "/v1/models")]
     assert len(paths) > 15
-    async with httpx2.AsyncClient(base_url=server.url) as stranger:
+    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as stranger:
         for method, path in paths:
             headers = [(k.encode(), v.encode()) for k, v in WRONG[case].items()]
             answer = await stranger.request(method, path, headers=headers)
@@ -94,7 +94,10 @@ async def test_a_token_may_hold_any_letters(tmp_path: Path) -> None:
         settings = replace(
             server.settings, api=ApiSettings(port=0, token=Secret.from_text("schlüssel🔑"))
         )
-        async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
+        async with (
+            serving(server.engine, settings) as url,
+            httpx2.AsyncClient(timeout=60) as client,
+        ):
             header = (b"Authorization", "bearer schlüssel🔑".encode())
             assert (await client.get(f"{url}/v1/models", headers=[header])).status_code == 200
 
@@ -106,7 +109,7 @@ async def test_a_token_is_read_anew_and_its_place_told_to_nobody(
     file.write_text("first\n")
     secret = Secret.from_file(file, key="api.token")
     settings = replace(server.settings, api=ApiSettings(port=0, token=secret))
-    async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
+    async with serving(server.engine, settings) as url, httpx2.AsyncClient(timeout=60) as client:
         for token in ("first", "second"):
             file.write_text(token)
             sent = {"Authorization": f"Bearer {token}"}
@@ -296,7 +299,7 @@ async def test_a_host_that_is_no_address_is_named(server: Server) -> None:
 
 async def test_localhost_is_listened_on(server: Server) -> None:
     settings = replace(server.settings, api=ApiSettings(host="localhost", port=0))
-    async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
+    async with serving(server.engine, settings) as url, httpx2.AsyncClient(timeout=60) as client:
         assert (await client.get(f"{url}/healthz")).status_code == 200
 
 
@@ -305,7 +308,10 @@ async def test_a_port_is_free_again_once_a_server_has_stopped(server: Server) ->
         port = probe.getsockname()[1]
     settings = replace(server.settings, api=ApiSettings(port=port, token=Secret.from_text(TOKEN)))
     for _ in range(2):
-        async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
+        async with (
+            serving(server.engine, settings) as url,
+            httpx2.AsyncClient(timeout=60) as client,
+        ):
             assert url == f"http://127.0.0.1:{port}"
             assert (await client.get(f"{url}/healthz")).status_code == 200
 
@@ -325,7 +331,7 @@ async def test_the_application_works_without_our_server(server: Server) -> None:
 
 async def test_readiness_says_nothing_about_the_store(server: Server) -> None:
     await server.store.aclose()
-    async with httpx2.AsyncClient(base_url=server.url) as stranger:
+    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as stranger:
         answer = await stranger.get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["error"]["code"] == "not_ready"

@@ -40,7 +40,10 @@ def logs() -> Iterator[None]:
 async def api(desk: Desk, home: Path) -> AsyncGenerator[httpx2.AsyncClient]:
     """The HTTP interface over a desk's engine."""
     settings = settings_for(home, token=None)
-    async with serving(desk.engine, settings) as url, httpx2.AsyncClient(base_url=url) as http:
+    async with (
+        serving(desk.engine, settings) as url,
+        httpx2.AsyncClient(base_url=url, timeout=60) as http,
+    ):
         yield http
 
 

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import httpx2
 
-from clew.api.app import build_app
-from clew.api.builtin_operations import BUILTIN_OPERATIONS
+from clew.api.app import build_app, create_app
+from clew.api.builtin_operations import BUILTIN_OPERATIONS, create_registry
 from clew.api.operation_context import OperationContext
-from clew.api.operation_scope import CallerKind, NamedKind
-from clew.api.operations import Operation
+from clew.api.operation_scope import PUBLIC, CallerKind, NamedKind
+from clew.api.operations import HttpBinding, Operation
 from clew.api.routes import iter_endpoints
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
@@ -20,6 +20,8 @@ from clew.core.scope import LOCAL, scope_of
 from clew.core.turn import TurnState
 from clew.tui.transports import in_process
 from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.methods import RpcMethod
+from clew.wire.params import Params
 from tests.golden.test_answers import answer
 from tests.integration.api_server import TOKEN, settings_for
 from tests.integration.rpc_clients import client, serve_over
@@ -31,10 +33,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.api.endpoints import Endpoint
+    from clew.api.operation_call import OperationCall
     from clew.api.operations import AnyOperation
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
-    from clew.wire.methods import RpcMethod
 
 OWNER, GUEST = local_route("talk"), Route.parse("agent:main:telegram:dm:42")
 #: Values of the fields that name nothing.
@@ -200,6 +202,33 @@ async def check_endpoint(
         shown = await send(http, request(endpoint, mine[kind]))
         assert shown.status_code not in {401, 404}, what
         assert "of the owner" not in shown.text, what
+
+
+class Greeting(Params):
+    """A name and a greeting."""
+
+    name: str
+
+
+async def greet(call: OperationCall, given: Greeting) -> Greeting:
+    return given
+
+
+async def test_an_added_public_operation_needs_no_token(tmp_path: Path) -> None:
+    registry = create_registry()
+    method = RpcMethod(name="shop.greet", params=Greeting, result=Greeting, summary="Greet.")
+    path = HttpBinding(method="GET", path="/api/greet/{name}", summary="Greet", answer="A greeting")
+    registry.add(
+        Operation(definition=method, handler=greet, is_ordered=False, scope=PUBLIC, http=path)
+    )
+    async with opened(tmp_path) as (engine, _):
+        app = create_app(engine, settings_for(tmp_path), operations=registry.build())
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            greeted = await http.get("/api/greet/Ada")
+            assert (greeted.status_code, greeted.json()) == (200, {"name": "Ada"})
+            listed = (await http.get("/api/conversations")).status_code
+            assert (listed, (await http.get("/api/greet")).status_code) == (401, 401)
 
 
 async def send(http: httpx2.AsyncClient, asked: httpx2.Request) -> httpx2.Response:

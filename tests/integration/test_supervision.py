@@ -137,7 +137,7 @@ async def test_b150_while_an_answer_takes_its_time_the_gateway_says_that_it_is_w
     async with (
         memory_desk(url, tmp_path, platform) as desk,
         serving_http(desk.world.engine, settings_for(tmp_path, token=None)) as http,
-        httpx2.AsyncClient() as watchdog,
+        httpx2.AsyncClient(timeout=60) as watchdog,
     ):
         stop_at(desk, "said:", go_on)
         platform.post_message("hello")
@@ -189,7 +189,7 @@ async def test_deliveries_that_fail_are_told_of_once_and_shown_to_whoever_asks(
         async with (
             memory_desk(store_url, tmp_path, refusing, timer=timer, settings=settings) as desk,
             serving_http(desk.world.engine, settings_for(tmp_path, token=None)) as http,
-            httpx2.AsyncClient() as watchdog,
+            httpx2.AsyncClient(timeout=60) as watchdog,
         ):
             health = desk.world.engine.channels
             before = (await watchdog.get(f"{http}/readyz")).json()
@@ -241,7 +241,7 @@ async def test_a_channel_that_cannot_be_loaded_is_refused_and_told_of_once(
             memory_desk(url, tmp_path, MemoryPlatform(), settings={"enabled": False}) as desk,
             Gateway(desk.world.engine, settings, factories={"memory": broken}, timer=timer),
             serving_http(desk.world.engine, settings_for(tmp_path, token=None)) as http,
-            httpx2.AsyncClient() as watchdog,
+            httpx2.AsyncClient(timeout=60) as watchdog,
         ):
             await passes(timer, 60, until_=lambda: tries > 3)
             assert _state(desk) is ChannelState.REFUSED

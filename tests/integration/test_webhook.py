@@ -59,7 +59,7 @@ class WebhookDesk(Plain):
         return self.fake.pending_count
 
     async def post(self, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             return await client.post(self.url, content=body, headers=headers)
 
 
@@ -183,7 +183,7 @@ async def test_nobody_is_behind_a_hook_that_is_not_there_or_does_not_run(
     tmp_path: Path, desk: WebhookDesk
 ) -> None:
     headers = desk.fake.sign_headers("evt_1", BODY)
-    async with httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient(timeout=60) as client:
         other = desk.url.replace("/webhook", "/other")
         answer = await client.post(other, content=BODY, headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")

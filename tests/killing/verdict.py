@@ -40,7 +40,7 @@ def captured(job: Job) -> list[CapturedRequest]:
     One more is made, whose number tells how many there must be in the log.
     """
     body = {"model": "fake-model", "messages": [{"role": "user", "content": "c0m0: "}]}
-    answer = httpx2.post(f"{job.provider}/chat/completions", json=body).json()
+    answer = httpx2.post(f"{job.provider}/chat/completions", json=body, timeout=60).json()
     last = int(answer["id"].rpartition("-")[2])
     end = time.monotonic() + 10
     while len(found := read_log(requests_in(job.folder))) < last:

@@ -51,7 +51,7 @@ def _on(database: str, server_url: str) -> tuple[str, int, int, int, int]:
 
 
 async def _crowd(place: str) -> list[str]:
-    async with httpx2.AsyncClient(base_url=place) as http:
+    async with httpx2.AsyncClient(base_url=place, timeout=60) as http:
         return await talk_to(http, messages=MESSAGES, conversations=CONVERSATIONS, at_once=AT_ONCE)
 
 

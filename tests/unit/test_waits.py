@@ -37,3 +37,29 @@ def _is_sleep(node: ast.AST) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "sleep"
     )
+
+
+#: Functions of the HTTP client, whose own time limit of 5 seconds a busy machine exceeds.
+CLIENTS = frozenset({"AsyncClient", "Client", "get", "post", "put", "patch", "delete", "request"})
+
+
+def test_every_http_client_of_a_test_has_a_time_limit_of_its_own() -> None:
+    found = [
+        f"{path.relative_to(TESTS)}:{call.lineno}"
+        for path in sorted(TESTS.rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and _has_default_limit(call)
+    ]
+    assert found == []
+
+
+def _has_default_limit(call: ast.Call) -> bool:
+    """Return whether a call makes requests with the library's limit; a transport needs none."""
+    named = {keyword.arg for keyword in call.keywords}
+    return (
+        isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == "httpx2"
+        and call.func.attr in CLIENTS
+        and not named & {"timeout", "transport"}
+    )

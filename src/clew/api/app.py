@@ -18,7 +18,7 @@ from clew.api.http_call import HttpServer
 from clew.api.operation_context import OperationContext
 from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
 from clew.api.request_stats import MetricsMiddleware, RequestStats
-from clew.api.routes import build_routes, iter_endpoints
+from clew.api.routes import build_routes, iter_endpoints, public_path_matcher
 from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
@@ -85,7 +85,9 @@ def build_app(
         middleware=[
             Middleware(MetricsMiddleware, served),
             *cors_middleware(api.origins),
-            Middleware(AuthMiddleware, api.token, api.origins),
+            Middleware(
+                AuthMiddleware, api.token, api.origins, public_path_matcher(server.endpoints)
+            ),
         ],
         exception_handlers={
             HTTPException: _handle_http_error,

@@ -17,7 +17,7 @@ from clew.api.problems import INTERNAL_ERROR, Problem
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: Paths that need no token.
+#: Paths that need no token, also while the server starts.
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
-#: Requests below it are signed, and checked by the webhook's handler.
-WEBHOOK_PREFIX = "/hooks/"
 
 _PROTECTED_TYPES = ("http", "websocket")
 
@@ -77,15 +75,24 @@ class AuthMiddleware:
     only, and a web page elsewhere could still reach it through the person's browser (DNS
     rebinding, or a plain cross-site POST): so Host and Origin must be of this machine.
 
+    ``is_public`` says which paths need no token.
+
     Behind the middleware a path is as it was sent: a name in it may contain an escaped
     slash.
     """
 
-    def __init__(self, app: ASGIApp, token: Secret | None, origins: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: Secret | None,
+        origins: Collection[str] = (),
+        is_public: Callable[[str], bool] = PUBLIC_PATHS.__contains__,
+    ) -> None:
         self._app, self._token, self._origins = app, token, origins
+        self._is_public = is_public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in _PROTECTED_TYPES and not _is_public(scope["path"]):
+        if scope["type"] in _PROTECTED_TYPES and not self._is_public(scope["path"]):
             connection = HTTPConnection(scope)
             if problem := self._find_problem(connection) or _find_repeated_header(connection):
                 await send_problem(problem, scope, receive, send)
@@ -117,10 +124,6 @@ def _find_repeated_header(connection: HTTPConnection) -> Problem | None:
             message = f"the header {name} is there more than once: send one"
             return Problem(status=400, message=message, code="invalid_value", param=name)
     return None
-
-
-def _is_public(path: str) -> bool:
-    return path in PUBLIC_PATHS or path.startswith(WEBHOOK_PREFIX)
 
 
 async def send_problem(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

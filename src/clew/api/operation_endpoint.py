@@ -12,6 +12,7 @@ from clew.api.authorization import authorize_call
 from clew.api.endpoints import Endpoint, ResponseSpec
 from clew.api.idempotency import idempotency_key
 from clew.api.operation_call import AnsweredBefore
+from clew.api.operation_scope import OperationScope
 from clew.api.problems import ERROR_STATUSES, problem_from_error
 from clew.api.schemas import AcceptedShape, EmptyInput
 from clew.core.text import sanitize_text
@@ -36,6 +37,7 @@ def bind_operation(operation: AnyOperation, binding: HttpBinding) -> Endpoint:
     """Return the endpoint of an operation's HTTP form."""
     definition = operation.definition
     result = binding.result or definition.result
+    scope = binding.scope or operation.scope
 
     async def run(call: HttpCall, query: BaseModel, body: BaseModel) -> Response:
         fields = {
@@ -45,7 +47,7 @@ def bind_operation(operation: AnyOperation, binding: HttpBinding) -> Endpoint:
             **binding.fixed,
         }
         given = _build_input(definition.params, fields)
-        authorized = await authorize_call(binding.scope or operation.scope, call, dict(given))
+        authorized = await authorize_call(scope, call, dict(given))
 
         async def run_handler() -> BaseModel:
             done: BaseModel = await operation.handler(authorized, given)
@@ -66,6 +68,8 @@ def bind_operation(operation: AnyOperation, binding: HttpBinding) -> Endpoint:
         headers=binding.headers,
         responses={binding.status: ResponseSpec(description=binding.answer, model=result)},
         problems=tuple(problems | ({400} if binding.query is not EmptyInput else set())),
+        # What the input names is checked once the input is whole.
+        scope=OperationScope(callers=scope.callers),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.routing import Route
+from starlette.routing import Route, compile_path
 
 from clew.api.authorization import authorize_call
 from clew.api.endpoints import Endpoint
@@ -14,7 +14,7 @@ from clew.api.http_call import HttpCall
 from clew.api.operation_endpoint import bind_operation, path_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from starlette.types import Receive, Scope, Send
 
@@ -51,6 +51,15 @@ class MethodRouter:
         call = await authorize_call(endpoint.scope, call, path_fields(request))
         response = await endpoint.handler(call, query, body)
         await response(scope, receive, send)
+
+
+def public_path_matcher(endpoints: Iterable[Endpoint]) -> Callable[[str], bool]:
+    """Return a function that says whether no endpoint at a path needs a token."""
+    by_path: dict[str, bool] = {}
+    for endpoint in endpoints:
+        by_path[endpoint.path] = by_path.get(endpoint.path, True) and endpoint.is_public
+    patterns = [compile_path(path)[0] for path, is_public in by_path.items() if is_public]
+    return lambda path: any(pattern.match(path) for pattern in patterns)
 
 
 def build_routes(server: HttpServer) -> list[Route]:
