@@ -269,11 +269,11 @@ async def test_a_workspace_has_one_container_for_all_its_commands(
     sandbox, request = chosen.require_sandbox(), make_request(tmp_path)
     assert sandbox.name == "docker"
     request = replace(request, session="s-1", environment={"KEY": TOKEN})
-    script = "pwd; echo $CLEW_SESSION_ID $KEY $HOME $DOCKER_HOST"
+    script = "pwd; echo $CLEW_SESSION_ID $HERMES_SESSION_ID $KEY $HOME $DOCKER_HOST"
     done = await run_command(["sh", "-c", script], request, sandbox)
     assert done.output.splitlines() == [
         str(request.workspace),
-        f"s-1 {TOKEN} {request.workspace}",
+        f"s-1 s-1 {TOKEN} {request.workspace}",
     ]
     await run_command(["true"], request, sandbox)
     calls = read_calls(docker)

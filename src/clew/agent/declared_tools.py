@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -13,7 +14,7 @@ from clew.agent.turn_context import get_turn_context
 from clew.core.tool_declaration import FACTS_KEY, TIMEOUT_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from pydantic_ai import RunContext
     from pydantic_ai.tools import ToolDefinition
@@ -48,16 +49,18 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
 
 
 def _make_filter(
-    name: str, when: Callable[[Any], bool]
-) -> Callable[[RunContext[Any], ToolDefinition], ToolDefinition | None]:
+    name: str, when: Callable[[Any], bool | Awaitable[bool]]
+) -> Callable[[RunContext[Any], ToolDefinition], Awaitable[ToolDefinition | None]]:
     """Return a function that leaves the tool out where it is not offered."""
 
-    def filter_tool(_: RunContext[Any], definition: ToolDefinition) -> ToolDefinition | None:
+    async def filter_tool(_: RunContext[Any], definition: ToolDefinition) -> ToolDefinition | None:
         # Outside of a turn a request is only rebuilt.
         if (context := get_turn_context()) is None:
             return definition
         try:
-            return definition if when(context) else None
+            answer = when(context)
+            offered = await answer if isawaitable(answer) else answer
+            return definition if offered else None
         except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
             log.warning("tool_left_out", tool=name, error=repr(error))
             return None

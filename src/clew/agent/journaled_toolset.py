@@ -21,6 +21,7 @@ from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, Tool
 from clew.agent.stored_results import add_result_reader
 from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
+from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -177,6 +178,10 @@ async def run_tool(
     except ModelRetry as error:
         return tool_results.make_text_result(
             CallStatus.RETRY, error.message, tool=tool, call_id=call_id
+        )
+    except ClewError as error:  # a sentence, for the model
+        return tool_results.make_text_result(
+            CallStatus.ERROR, str(error), tool=tool, call_id=call_id
         )
     except Exception as error:  # whatever a tool raises is its result, for the model
         log.warning("tool_failed", tool=tool, exc_info=True)

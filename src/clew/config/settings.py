@@ -425,8 +425,9 @@ class SandboxSettings:
     )
     output: int = setting(
         integer_type(least=1000, unit="bytes"),
-        60_000,
-        "Bytes of a command's output that the model is shown: the first half and the last.",
+        500_000,
+        "Bytes of a command's output that are kept: the first half and the last. Of long ones the "
+        "model is shown 60,000 characters, and can read the rest.",
     )
     disk: int = setting(
         integer_type(least=1, unit="MB"), 1024, "Size that a workspace may have, in MB."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from clew.core.effect import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
     from clew.core.tool_facts import FactsFunction
@@ -31,4 +31,4 @@ class ToolDeclaration:
     #: Time limit of a call; ``None`` for ``tools.call_timeout``.
     timeout: timedelta | None = None
     #: Given the ``TurnContext``: whether the tool is offered; ``None`` for always.
-    when: Callable[[Any], bool] | None = None
+    when: Callable[[Any], bool | Awaitable[bool]] | None = None

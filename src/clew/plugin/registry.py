@@ -333,7 +333,7 @@ class Registry:
         effect: str = Effect.ONCE.value,
         facts: FactsFunction | None = None,
         timeout: timedelta | None = None,
-        when: Callable[[TurnContext], bool] | None = None,
+        when: Callable[[TurnContext], bool | Awaitable[bool]] | None = None,
     ) -> None:
         """
         Declare a tool of the model.

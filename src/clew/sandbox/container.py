@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
+from clew.sandbox.policy import make_session_variables
 from clew.sandbox.protocol import ProbeReport, create_workspace, limit_argv, run_program
 
 if TYPE_CHECKING:
@@ -131,8 +132,7 @@ class ContainerSandbox:
 
 def _variables(request: SandboxRequest) -> dict[str, str]:
     """Return the variables of a command beside its home; the path is that of the image."""
-    session = {"CLEW_SESSION_ID": request.session} if request.session else {}
-    return {"LANG": "C.UTF-8", **request.environment, **session}
+    return {"LANG": "C.UTF-8", **request.environment, **make_session_variables(request)}
 
 
 def _readable(path: Path) -> str:

@@ -63,7 +63,7 @@ class SandboxRequest:
     limits: CommandLimits = CommandLimits()
     #: More files and folders that it may read, for example an interpreter or a skill.
     readable: Sequence[Path] = ()
-    #: The session, as ``CLEW_SESSION_ID``.
+    #: The session, as ``CLEW_SESSION_ID`` and ``HERMES_SESSION_ID``.
     session: str = ""
     #: More variables, for example secrets that the settings name.
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -112,9 +112,13 @@ def make_environment(request: SandboxRequest) -> dict[str, str]:
         "LANG": os.environ.get("LANG") or "C.UTF-8",
         **request.environment,
     }
-    if request.session:
-        environment["CLEW_SESSION_ID"] = request.session
-    return environment
+    return environment | make_session_variables(request)
+
+
+def make_session_variables(request: SandboxRequest) -> dict[str, str]:
+    """Return the variables that name the session, the second one for scripts that know it."""
+    names = ("CLEW_SESSION_ID", "HERMES_SESSION_ID") if request.session else ()
+    return dict.fromkeys(names, request.session)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,85 @@
+"""Commands of the model: ``shell`` and ``run_python``, in the sandbox of the settings."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from clew.core.tool_facts import ToolFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.plugin import Registry, TurnContext
+
+#: The limit of a command is ``sandbox.seconds``, a day at most; this one must not come first.
+_LONGER_THAN_ALL: Final = timedelta(days=1, minutes=5)
+_TOOLS: Final = ("shell", "run_python")
+
+
+def register(registry: Registry) -> None:
+    """Register the feature."""
+    for tool in (shell, run_python):
+        registry.add_tool(
+            tool, effect="once", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
+        )
+    registry.add_hook("pre_tool_call", ask_without_sandbox)
+
+
+async def shell(command: str, seconds: int = 0) -> str:
+    """
+    Run a bash command in the workspace; return output and exit code.
+
+    No input, and usually no network. What it starts ends with it.
+
+    Args:
+        command: The command.
+        seconds: Lower the time limit.
+    """
+    from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await commands.run_shell(command, seconds)
+
+
+async def run_python(code: str, seconds: int = 0) -> str:
+    """
+    Run a Python script in the workspace, as shell does; return what it prints.
+
+    Args:
+        code: The script; only the standard library.
+        seconds: Lower the time limit.
+    """
+    from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await commands.run_python(code, seconds)
+
+
+async def can_run(context: TurnContext) -> bool:
+    """Return whether there is a sandbox for the turn's commands; ``clew doctor`` says why not."""
+    from clew.features.shell.access import find_sandbox  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return (await find_sandbox(context)).sandbox is not None
+
+
+def make_facts(arguments: Mapping[str, Any]) -> ToolFacts:
+    """Return the command, and what it can reach at the level of the turn."""
+    from clew.plugin import get_turn_context  # noqa: PLC0415  (imports all of the door)
+
+    context = get_turn_context()
+    level = None if context is None else context.sandbox_level
+    confined = level in ("read", "work", "box")
+    return ToolFacts(
+        command=arguments.get("command"),
+        sandbox=level if confined else None,
+        network=not confined,
+        outward=not confined,
+        untrusted_result=not confined,
+        preview=arguments.get("code"),
+    )
+
+
+def ask_without_sandbox(tool_name: str) -> Mapping[str, str] | None:
+    """Ask before each command that nothing keeps apart."""
+    if tool_name not in _TOOLS or make_facts({}).sandbox is not None:
+        return None
+    return {"action": "approve"}

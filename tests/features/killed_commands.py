@@ -1,0 +1,135 @@
+"""A turn that runs a command, in a process that is killed; the next process goes on with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew import runtime
+from clew.config import load_settings
+from clew.core.route import local_route
+from clew.engine.engine import Engine
+from clew.store.opening import open_store
+from clew.testing import Calls, FakeProvider, ScriptedCall, Text
+from tests.killing import processes
+from tests.killing.child import until_terminated
+from tests.killing.killer import Killer, Place, WatchedStore
+from tests.killing.records import Log
+from tests.waiting import block_until
+
+if TYPE_CHECKING:
+    from clew.testing import ProviderRequest, Reply
+
+KILLED = -9
+#: What the model is told of a call whose process was killed.
+UNKNOWN = "interrupted, outcome unknown: "
+#: The places around a call: how often it runs in all, and how its result begins.
+PLACES = {
+    "journal.record_intent before": (1, "ran"),
+    "journal.record_intent inside": (1, "ran"),
+    "journal.record_intent after": (0, UNKNOWN),
+    "journal.record_result before": (1, UNKNOWN),
+    "journal.record_result inside": (1, UNKNOWN),
+    "journal.record_result after": (1, "ran"),
+}
+#: In the middle of the script.
+RUNNING = "running"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandJob:
+    """What a process is to do."""
+
+    home: Path
+    store_url: str
+    provider: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What came of it."""
+
+    #: How often the script began, and how often it came to its end.
+    begun: int
+    ended: int
+    told: str
+    #: Whether something of the command outlived its gateway.
+    left: bool
+
+
+def kill_in_a_command(home: Path, store_url: str, place: str) -> Outcome:
+    """Kill the gateway at a place of a call, let another one go on, and look."""
+    mark = f"clew-{os.getpid()}-{home.name}"
+    waits = "import time; time.sleep(600)" if place == RUNNING else ""
+    code = (
+        f"'{mark}'\nopen('begun', 'a').write('x')\n{waits}\nopen('ended', 'a').write('x')\n"
+        "print('ran')"
+    )
+    work = home / "work" / "local"
+
+    def answer(request: ProviderRequest) -> Reply:
+        if any(message.results for message in request.messages):
+            return Text("done")
+        return Calls((ScriptedCall("run_python", {"code": code}),))
+
+    with FakeProvider(answer) as provider:
+        job = CommandJob(home=home, store_url=store_url, provider=provider.openai_url)
+        at = None if place == RUNNING else Place(name=place)
+        process = processes.fork(run_turn, replace(job, place=at))
+        if place == RUNNING:
+            block_until((work / "begun").exists)
+            process.kill()
+        assert processes.ended(process) == KILLED
+        left = _is_left(mark)
+        assert processes.ended(processes.fork(run_turn, job)) == 0
+        sent: dict[str, Any] = provider.requests[-1].json or {}
+    [told] = [each["content"] for each in sent["messages"] if each["role"] == "tool"]
+    return Outcome(begun=_count(work / "begun"), ended=_count(work / "ended"), told=told, left=left)
+
+
+def run_turn(job: CommandJob) -> None:
+    """Say one thing, and wait for the answer."""
+    asyncio.run(until_terminated(_run(job)))
+
+
+async def _run(job: CommandJob) -> None:
+    killer = Killer(job.place, Log(job.home / "fronts.log"), job.home)
+    flags = {
+        "model.name": "openai-chat:fake-model",
+        "model.base_url": job.provider,
+        "store.url": job.store_url,
+    }
+    settings = load_settings(home=job.home, flags=flags, environ={})
+    async with WatchedStore(await open_store(job.store_url, home=job.home), killer.reach) as store:
+        services = runtime.build_services(settings, store)
+        async with Engine(services, role="test", version="0") as engine:
+            killer.arm()
+            said = replace(engine.new_input("go"), event=("test", "bot", "1"))
+            await engine.wait_for_input(await engine.submit(said, target=local_route("main")))
+
+
+def find_processes(mark: str) -> list[int]:
+    """The processes with a mark among their arguments."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+def _is_left(mark: str) -> bool:
+    try:
+        block_until(lambda: not find_processes(mark), seconds=10)
+    except AssertionError:
+        return True
+    return False
+
+
+def _count(path: Path) -> int:
+    return len(path.read_text()) if path.exists() else 0
