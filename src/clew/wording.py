@@ -1,20 +1,27 @@
 """
-The sentences of the engine that people read in chats.
+The sentences of the engine that people and models read.
 
-Some are stored in the same commit as the change that they tell: transactions take these as
-arguments and return data.
+The store records codes, which are put into words here when they are shown. A few notices are
+stored as text, in the same commit as the change: transactions take these as arguments.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
 
 from clew.core.access import ButtonOutcome
 from clew.core.approval import ApprovalState
+from clew.core.attachments import MAX_FILE_BYTES
+from clew.core.channel_events import ChatNotice
+from clew.core.compaction import SummaryFault, estimate_tokens
+from clew.core.expiry_notice import ExpiredConversation
 from clew.core.session import DAILY, IDLE, RESET
+from clew.core.system_note import SystemNote
 
 if TYPE_CHECKING:
     from clew.core.approval import Approval
+    from clew.core.channel_events import OutboundMessage
 
 #: Notices to a chat whose conversation another front deleted or restored.
 DELETED_NOTICE: Final = (
@@ -28,6 +35,29 @@ IMPORTED_NOTICE: Final = (
 )
 NOT_ALLOWED_NOTICE: Final = "Only whoever asked for it, or an operator, may answer that."
 
+#: Why a compaction did nothing.
+NOTHING_TO_COMPACT: Final = "there is nothing to compact yet"
+
+_NOTES: Final = {
+    SystemNote.BUSY: "another turn is unfinished",
+    SystemNote.CALLER_LEFT: "the caller disconnected",
+    SystemNote.CONVERSATION_DELETED: "the conversation was deleted",
+    SystemNote.CONVERSATION_RESET: "a new conversation was started",
+    SystemNote.MESSAGE_DELETED: "its sender deleted it",
+    SystemNote.NEW_MESSAGE: "the user wrote instead",
+    SystemNote.NOT_IN_TIME: "not delivered in time",
+    SystemNote.PERSON_EXCLUDED: "the person has no access here any more",
+    SystemNote.ROLLED_BACK: "rolled back",
+    SystemNote.TURN_ENDED: "the turn has ended",
+}
+_NOTICES: Final = {
+    ChatNotice.BUSY: (
+        "Your message was not accepted, because another answer is in progress. Send it again "
+        "when that answer is complete."
+    ),
+    ChatNotice.UNFINISHED: "(This answer was not finished.)",
+}
+_EXPIRY_CAUSES: Final = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _BUTTON_REPLIES: Final = {
     ButtonOutcome.NO_ACCESS: "You may not answer that.",
     ButtonOutcome.ANSWERED_BEFORE: "That question was answered.",
@@ -69,3 +99,68 @@ def format_button_reply(outcome: ButtonOutcome, became: str) -> str:
     if outcome is ButtonOutcome.TOO_LATE:
         return f"Too late. {became}"
     return _BUTTON_REPLIES[outcome]
+
+
+def describe_note(note: str | None) -> str | None:
+    """Return the words for a stored note: a code of Clew, or a text, which stays as it is."""
+    return _NOTES.get(cast("SystemNote", note), note)
+
+
+def word_message(message: OutboundMessage) -> OutboundMessage:
+    """Return a message with the text of its notice."""
+    if message.notice is None:
+        return message
+    return replace(message, text=_format_notice(message.notice, message.details))
+
+
+def _format_notice(notice: ChatNotice, details: tuple[str, ...]) -> str:
+    if notice is ChatNotice.EXPIRED:
+        conversation, reason = details
+        return format_expiry_notice(ExpiredConversation(conversation=conversation, reason=reason))
+    return _NOTICES[notice]
+
+
+def format_expiry_notice(left: ExpiredConversation) -> str:
+    """Return the notice to a person whose conversation expired."""
+    return (
+        f"A new conversation has begun{_EXPIRY_CAUSES.get(left.reason, '')}; "
+        f"/resume {left.conversation} goes on with the one before."
+    )
+
+
+def format_expiry_for_model(left: ExpiredConversation) -> str:
+    """Return the note to the model that the previous conversation expired."""
+    return (
+        "This conversation has just begun. The one before it ended"
+        f"{_EXPIRY_CAUSES.get(left.reason, '')}, and nothing that was said in it is known to "
+        "you. If the person refers to it, say so and do not guess: with "
+        f"/resume {left.conversation} they go on there."
+    )
+
+
+def format_model_change(before: str, after: str) -> str:
+    """Return the note to the model that a person switched models."""
+    return (
+        f"[Note: the person changed the model of this conversation from {before} to {after}. What "
+        "was answered before this message was answered by the other model.]"
+    )
+
+
+def describe_summary_fault(fault: SummaryFault, summary: str, replaced: int) -> str:
+    """Return why a summary of ``replaced`` tokens was rejected."""
+    match fault:
+        case SummaryFault.EMPTY:
+            return "the summary is empty"
+        case SummaryFault.NO_HEADING:
+            return "the summary has none of the required headings"
+        case SummaryFault.TOO_LONG:
+            size = estimate_tokens(len(summary.encode()))
+            return f"the summary is no shorter ({size} tokens) than what it replaces ({replaced})"
+        case SummaryFault.TOO_SHORT:
+            return f"the summary has only {len(summary.strip())} characters"
+
+
+def describe_oversized_file(name: str, size: int, limit: int) -> str:
+    """Return why a file cannot be attached."""
+    kind = "file" if limit == MAX_FILE_BYTES else "picture"
+    return f"{name} has {size:,} bytes; the limit for a {kind} is {limit:,} bytes"

@@ -334,7 +334,7 @@ async def test_what_files_hold_reaches_the_model_and_is_kept(
             await one.submit("copy", "still there?")
             await until_closed(events)
         large = _file("big", picture + bytes(5_000_000))
-        with pytest.raises(CallFailed, match="a picture that is sent along 5,000,000 at most"):
+        with pytest.raises(CallFailed, match="the limit for a picture is 5,000,000 bytes"):
             await one.submit("copy", "this?", attachments=[large])
     asked = [request.json["messages"] for request in provider.requests if request.json]
     shown = json.dumps(asked[0])

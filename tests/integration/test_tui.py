@@ -104,7 +104,7 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
         (tmp_path / "big.bin").write_bytes(bytes(9_000_000))
         await seen.type("see @big.bin")
         await seen.pilot.press("escape", "enter")
-        await seen.see("big.bin has 9,000,000 bytes: a file that is sent along may have")
+        await seen.see("big.bin has 9,000,000 bytes; the limit for a file is")
         await seen.pilot.press("ctrl+a", "ctrl+k")
         await seen.say("/nosuch")
         await seen.see("/help")

@@ -49,9 +49,9 @@ _CURRENT = (
         "finish-leaves-head",
         "the end of a turn writes no head",
         f"{_TRANSACTIONS}/turns.py",
-        ('    deny_open_approvals(t, turn, note="the turn has ended")\n'),
+        ("    deny_open_approvals(t, turn, note=SystemNote.TURN_ENDED)\n"),
         (
-            '    deny_open_approvals(t, turn, note="the turn has ended")\n'
+            "    deny_open_approvals(t, turn, note=SystemNote.TURN_ENDED)\n"
             '    t.execute("UPDATE head SET session_id = $1 WHERE conversation_id = $2", session, lease.conversation_id)\n'
         ),
         f"{_S0}3_a_turn_without_compaction_writes_nothing_to_routes_or_heads[sqlite]",

@@ -18,15 +18,16 @@ from clew.core.compaction import (
     MAX_CRASHES,
     CompactionState,
     MessageSize,
+    SummaryFault,
     crashed_repeatedly,
     find_last_user,
+    find_summary_fault,
     find_tail_start,
     is_too_frequent,
     may_compact,
     record_attempt,
     record_failure,
     record_success,
-    rejection_reason,
 )
 from clew.core.side_answer import SideAnswer
 from clew.features.titles.text import parse_title
@@ -101,15 +102,17 @@ def test_a_failure_that_ends_is_tried_again_after_each_cool_down() -> None:
         state = record_failure(record_attempt(state), now=1000)
 
 
-def test_a_summary_is_refused_that_cannot_stand_for_what_it_replaces() -> None:
+def test_a_faulty_summary_is_rejected_for_its_fault() -> None:
     headings = ("## Done",)
-    assert rejection_reason("  ", replaces=100, headings=headings) is not None
-    assert rejection_reason("## Done\n" + "x" * 300, replaces=100, headings=headings) is not None
-    assert rejection_reason("done", replaces=100, headings=headings) is not None
-    assert (
-        rejection_reason("## Done\nit", replaces=LARGE_CONTEXT + 1, headings=headings) is not None
-    )
-    assert rejection_reason("## done\nit", replaces=LARGE_CONTEXT, headings=headings) is None
+
+    def fault(summary: str, replaces: int = 100) -> SummaryFault | None:
+        return find_summary_fault(summary, replaces=replaces, headings=headings)
+
+    assert fault("  ") is SummaryFault.EMPTY
+    assert fault("## Done\n" + "x" * 300) is SummaryFault.TOO_LONG
+    assert fault("done") is SummaryFault.NO_HEADING
+    assert fault("## Done\nit", LARGE_CONTEXT + 1) is SummaryFault.TOO_SHORT
+    assert fault("## done\nit", LARGE_CONTEXT) is None
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.export_format import html, markdown
-from clew.core.export_format.document import (
+from clew.cli.readable_export import html, markdown
+from clew.cli.readable_export.document import (
     BlockReader,
     CollapsibleBlock,
     HeadingBlock,

@@ -11,9 +11,10 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserP
 from clew.agent import messages
 from clew.agent.attachments import collect_attachment_digests, insert_attachment_contents
 from clew.agent.compactor import estimate_size
-from clew.core.attachments import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, size_error
+from clew.core.attachments import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, find_exceeded_limit
 from clew.core.channel_events import InlineFile
 from clew.core.ids import EntryId
+from clew.wording import describe_oversized_file
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 FILE = InlineFile(line="[file att_1: a.png]", sha256="ab", name="a.png", kind=PICTURE, size=28)
@@ -41,10 +42,11 @@ def test_a_file_is_shown_as_what_it_is(content: bytes, kind: str | None) -> None
     assert display_kind(content) == kind
 
 
-def test_what_is_too_large_is_refused_with_a_sentence() -> None:
-    assert size_error("a.txt", bytes(8_000_000)) is None
-    assert size_error("a.txt", bytes(8_000_001)) == (
-        "a.txt has 8,000,001 bytes, and a file that is sent along 8,000,000 at most"
+def test_a_file_over_the_limit_is_refused_with_a_sentence() -> None:
+    assert find_exceeded_limit(bytes(8_000_000)) is None
+    assert find_exceeded_limit(bytes(8_000_001)) == 8_000_000
+    assert describe_oversized_file("a.txt", 8_000_001, 8_000_000) == (
+        "a.txt has 8,000,001 bytes; the limit for a file is 8,000,000 bytes"
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew import wording
 from clew.cli.common import (
     CliContext,
     FullHelpGroup,
@@ -84,8 +85,8 @@ def list_deliveries(
                 one.state.value,
                 f"{from_millis(at).astimezone():%Y-%m-%d %H:%M}",
                 one.route,
-                load_message(one.body).text,
-                one.error or "-",
+                wording.word_message(load_message(one.body)).text,
+                wording.describe_note(one.error) or "-",
             )
             for one, at in found
         ]
@@ -152,9 +153,9 @@ def _delivery_json(one: Delivery, at: int) -> dict[str, object]:
         **_state_json(one),
         "conversation": one.conversation_id,
         "kind": one.kind.value,
-        "text": load_message(one.body).text,
+        "text": wording.word_message(load_message(one.body)).text,
         "attempts": one.attempts,
-        "error": one.error,
+        "error": wording.describe_note(one.error),
         "changed_at": from_millis(at).isoformat(),
         "open": one.state is not DeliveryState.FAILED,
     }

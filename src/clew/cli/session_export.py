@@ -15,10 +15,10 @@ import click
 from clew.cli.common import CliContext, format_examples, pass_cli_context
 from clew.cli.output import get_outputs, pluralize
 from clew.cli.progress import ProgressBar
+from clew.cli.readable_export import html, markdown
+from clew.cli.readable_export.document import BlockReader, HeadingBlock
 from clew.cli.record_printer import add_list_hint, open_configured_store
 from clew.config.introspection import iter_secret_texts
-from clew.core.export_format import html, markdown
-from clew.core.export_format.document import BlockReader, HeadingBlock
 from clew.engine.exports import ConversationExporter
 from clew.errors import ClewError, NotFound, UsageError
 

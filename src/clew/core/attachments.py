@@ -63,10 +63,7 @@ def display_kind(content: bytes) -> str | None:
     return None if decode_text(content) is None else TEXT
 
 
-def size_error(name: str, content: bytes) -> str | None:
-    """Return why a file is too large to attach, as a sentence; ``None`` if it fits."""
+def find_exceeded_limit(content: bytes) -> int | None:
+    """Return the size limit, in bytes, that a file exceeds; ``None`` if it fits."""
     most = MAX_FILE_BYTES if image_media_type(content) is None else MAX_IMAGE_BYTES
-    if len(content) <= most:
-        return None
-    kind = "a file" if most == MAX_FILE_BYTES else "a picture"
-    return f"{name} has {len(content):,} bytes, and {kind} that is sent along {most:,} at most"
+    return None if len(content) <= most else most

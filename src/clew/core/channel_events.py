@@ -6,6 +6,7 @@ A ``Route`` is the address: platform, kind of chat, chat, thread.
 
 from __future__ import annotations
 
+import enum
 import json
 import re
 from dataclasses import asdict, dataclass, fields
@@ -159,11 +160,23 @@ class Button:
     data: str
 
 
+class ChatNotice(enum.StrEnum):
+    """Fixed notice of Clew to a chat; ``clew.wording`` has its text."""
+
+    BUSY = "busy"  #: the message was rejected, since another turn is unfinished
+    EXPIRED = "expired"  #: a new conversation; details: id of the one before, why it ended
+    UNFINISHED = "unfinished"  #: no answer follows the preview
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutboundMessage:
     """Message to send, before it is formatted for a platform."""
 
-    text: str
+    text: str = ""
+    #: What to say if ``text`` is empty.
+    notice: ChatNotice | None = None
+    #: Values for the text of the notice.
+    details: tuple[str, ...] = ()
     #: Whether the text is Markdown; else it is shown verbatim.
     markup: bool = True
     #: Under the last message of it.
@@ -177,13 +190,18 @@ class OutboundMessage:
 
 def dump_message(message: OutboundMessage) -> str:
     """Serialize a message for storage until it is delivered."""
-    return json.dumps(asdict(message), ensure_ascii=False)
+    told = asdict(message)
+    if message.notice is None:
+        del told["notice"], told["details"]
+    return json.dumps(told, ensure_ascii=False)
 
 
 def load_message(body: str) -> OutboundMessage:
     """Deserialize a message written by ``dump_message``."""
     told = json.loads(body)
     buttons = tuple(Button(**button) for button in told.pop("buttons"))
+    if "notice" in told:
+        told |= {"notice": ChatNotice(told["notice"]), "details": tuple(told["details"])}
     return OutboundMessage(buttons=buttons, **told)
 
 

@@ -7,6 +7,7 @@ from bytes.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -207,15 +208,25 @@ def truncation_limits() -> Iterator[int]:
         yield cap
 
 
-def rejection_reason(summary: str, *, replaces: int, headings: Sequence[str]) -> str | None:
+class SummaryFault(enum.Enum):
+    """Fault for which a summary is rejected."""
+
+    EMPTY = "empty"
+    NO_HEADING = "no_heading"
+    TOO_LONG = "too_long"  #: no shorter than the messages that it replaces
+    TOO_SHORT = "too_short"
+
+
+def find_summary_fault(
+    summary: str, *, replaces: int, headings: Sequence[str]
+) -> SummaryFault | None:
     """Return why a summary of ``replaces`` tokens is rejected; ``None`` if it is valid."""
-    size = estimate_tokens(len(summary.encode()))
     if not summary.strip():
-        return "the summary is empty"
-    if size >= replaces:
-        return f"the summary is no shorter ({size} tokens) than what it replaces ({replaces})"
+        return SummaryFault.EMPTY
+    if estimate_tokens(len(summary.encode())) >= replaces:
+        return SummaryFault.TOO_LONG
     if not any(heading.lower() in summary.lower() for heading in headings):
-        return "the summary has none of the headings that were asked for"
+        return SummaryFault.NO_HEADING
     if replaces > LARGE_CONTEXT and len(summary.strip()) < MIN_SUMMARY_CHARS:
-        return f"the summary has only {len(summary.strip())} characters"
+        return SummaryFault.TOO_SHORT
     return None

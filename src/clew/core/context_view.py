@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 #: Role of a message that summarises others.
 SUMMARY = "summary"
-#: Why a compaction did nothing.
-NOTHING_TO_COMPACT = "there is nothing to compact yet"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +70,8 @@ class CompactionPreview:
     lines: tuple[ContextMessageView, ...]
     #: Indexes of the lines that a summary would not replace.
     kept: frozenset[int]
+    #: Why nothing would change; empty if something would.
+    note: str
 
     @property
     def replaced_lines(self) -> tuple[ContextMessageView, ...]:
@@ -81,11 +81,6 @@ class CompactionPreview:
     @property
     def kept_lines(self) -> tuple[ContextMessageView, ...]:
         return tuple(line for n, line in enumerate(self.lines) if n in self.kept)
-
-    @property
-    def note(self) -> str:
-        """Return why nothing would change; empty if something would."""
-        return "" if self.replaced_lines else NOTHING_TO_COMPACT
 
     @property
     def messages_before(self) -> int:

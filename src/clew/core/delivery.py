@@ -58,10 +58,6 @@ class OutboundText:
     markup: bool = True
 
 
-#: Replaces a preview that no answer follows.
-UNFINISHED_ANSWER = "(This answer was not finished.)"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewDelivery:
     """Delivery before it is stored."""

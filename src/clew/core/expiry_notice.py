@@ -1,4 +1,4 @@
-"""Notices about conversations that ended automatically or on another front."""
+"""Record, in an input, of the expired conversation that it replaced."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from clew.core.session import DAILY, IDLE
-
-_WHEN = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _KEY = "left"
 
 
@@ -18,25 +15,6 @@ class ExpiredConversation:
 
     conversation: str
     reason: str
-
-    @property
-    def user_notice(self) -> str:
-        return (
-            f"A new conversation has begun{self._cause}; /resume {self.conversation} goes on with "
-            "the one before."
-        )
-
-    @property
-    def model_notice(self) -> str:
-        return (
-            f"This conversation has just begun. The one before it ended{self._cause}, and nothing "
-            "that was said in it is known to you. If the person refers to it, say so and do not "
-            f"guess: with /resume {self.conversation} they go on there."
-        )
-
-    @property
-    def _cause(self) -> str:
-        return _WHEN.get(self.reason, "")
 
 
 def attach_notice(payload: str, left: ExpiredConversation) -> str:

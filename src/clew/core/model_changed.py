@@ -1,4 +1,4 @@
-"""Note to the model that a person switched models."""
+"""Record, in an input, that a person switched models before it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ def attach_model_change(payload: str, *, before: str, after: str) -> str:
     return json.dumps({**given, _KEY: [before, after]})
 
 
-def read_model_change(payload: str) -> str | None:
-    """Return the note to the model that an input's payload calls for."""
+def read_model_change(payload: str) -> tuple[str, str] | None:
+    """Return the models before and after the change that an input's payload records."""
     if f'"{_KEY}"' not in payload:
         return None
-    before, after = json.loads(payload).get(_KEY) or (None, None)
-    if before is None:
-        return None
-    return (
-        f"[Note: the person changed the model of this conversation from {before} to {after}. What "
-        "was answered before this message was answered by the other model.]"
-    )
+    changed: list[str] | None = json.loads(payload).get(_KEY)
+    return None if changed is None else (changed[0], changed[1])

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypedDict
 
 import structlog
 
+from clew import wording
 from clew.agent import messages as codec
 from clew.agent.compactor import estimate_size, get_model_context_window
 from clew.agent.provider_errors import classify_error
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
-from clew.core.context_view import NOTHING_TO_COMPACT
 from clew.core.ids import new_session_id
 from clew.core.session import Head
 from clew.engine.cancellation import shield_until_done
@@ -282,7 +282,7 @@ class CompactionService:
             alarm = None if before.told else note
             return replace(_build_unchanged_result(found, note), failed=True, alarm=alarm)
         if plan is None:
-            return _build_unchanged_result(found, NOTHING_TO_COMPACT)
+            return _build_unchanged_result(found, wording.NOTHING_TO_COMPACT)
         try:
             done = await self._rotate_session(found, plan, before, work)
             return await self._add_frequency_notice(found, done) if often and plan.counts else done

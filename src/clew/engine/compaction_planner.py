@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew import wording
 from clew.agent import messages as codec
 from clew.agent.attachments import has_image, replace_images
 from clew.agent.compactor import (
@@ -158,10 +159,12 @@ class CompactionPlanner:
         lines = [build_message_view(message) for message in found.messages]
         sizes = [part.size for part in _load_parts(found)]
         tail = rules.find_tail_start(sizes, keep=self._compute_targets(None).keep)
+        kept = frozenset(rules.select_kept(sizes, tail))
         return CompactionPreview(
             session=found.session.id,
             lines=tuple(lines),
-            kept=frozenset(rules.select_kept(sizes, tail)),
+            kept=kept,
+            note="" if len(kept) < len(lines) else wording.NOTHING_TO_COMPACT,
         )
 
     async def make_plan(
@@ -335,8 +338,9 @@ class CompactionPlanner:
         finally:
             await self._record_usage(session.conversation_id, usage, model)
         replaced = sum(estimate_size(message).tokens for message in old)
-        if why := rules.rejection_reason(summary, replaces=replaced, headings=SUMMARY_HEADINGS):
-            raise SummaryRejected(why)
+        fault = rules.find_summary_fault(summary, replaces=replaced, headings=SUMMARY_HEADINGS)
+        if fault is not None:
+            raise SummaryRejected(wording.describe_summary_fault(fault, summary, replaced))
         return summary
 
     async def _record_usage(

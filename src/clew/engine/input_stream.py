@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew import wording
 from clew.agent import messages
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
@@ -121,7 +122,7 @@ def read_input_result(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
         outcome=item.outcome,
         turn=turn,
         text=text,
-        note=item.note,
+        note=wording.describe_note(item.note),
         notices=notices,
         cut=cut,
     )

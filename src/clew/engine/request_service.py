@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from clew import wording
 from clew.agent import messages
 from clew.core import client_history as histories
-from clew.core.attachments import FetchedFile, size_error
+from clew.core.attachments import FetchedFile, find_exceeded_limit
 from clew.core.client_history import HistoryMessage
 from clew.core.events import TurnStarted
 from clew.core.inbox import IdempotencyKey
@@ -71,8 +72,8 @@ class RequestService:
 
         :raises UsageError: if it is too large
         """
-        if (refused := size_error(name, content)) is not None:
-            raise UsageError(refused)
+        if (most := find_exceeded_limit(content)) is not None:
+            raise UsageError(wording.describe_oversized_file(name, len(content), most))
         return FetchedFile(
             id=self._ids.new_attachment_id(),
             name=sanitize_text(name),

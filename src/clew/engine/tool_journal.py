@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from clew import wording
 from clew.agent import messages as codec
 from clew.agent import tool_results, turn_context
 from clew.agent.protocols import CallSuspended, NeedsApproval, ToolResult
@@ -300,7 +301,7 @@ def _read_full_result(t: Tx, conversation: ConversationId, call_id: str) -> str 
 def _explain_denial(approval: Approval) -> str:
     if approval.state is ApprovalState.EXPIRED:
         return "nobody answered in time"
-    return approval.note or "the person said no"
+    return wording.describe_note(approval.note) or "the person said no"
 
 
 def _load_result(call: JournaledCall) -> ToolResult | None:

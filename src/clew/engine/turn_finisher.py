@@ -39,7 +39,7 @@ _STOP_REASONS = {
     StopRequest.INTERRUPT: "interrupted by a new message",
     StopRequest.ROLLBACK: "taken back for a new message",
     StopRequest.DELETE: "the conversation was deleted",
-    StopRequest.CANCEL: "the caller went away",
+    StopRequest.CANCEL: "the caller disconnected",
 }
 
 

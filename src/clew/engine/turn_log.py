@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from clew import wording
 from clew.agent import messages
 from clew.agent.attachments import has_embedded_image
 from clew.agent.compactor import estimate_size, get_reported_tokens
@@ -56,12 +57,13 @@ def compose_user_message(item: InboxItem) -> NewEntry:
     entry_id = make_entry_id(item.id)
     said = split_file_parts(item.text, item.payload)
     left = read_notice(item.payload)
+    changed = read_model_change(item.payload)
     return messages.make_user_draft(
         entry_id,
         said,
         said_at=item.received_at,
-        note=None if left is None else left.model_notice,
-        preface=read_model_change(item.payload),
+        note=None if left is None else wording.format_expiry_for_model(left),
+        preface=None if changed is None else wording.format_model_change(*changed),
     )
 
 

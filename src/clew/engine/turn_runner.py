@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew import wording
 from clew.agent import turn_context
 from clew.agent.loop import AwaitingApproval, FinalAnswer, RepeatedCalls, StepLimitReached
 from clew.background import cancel_and_wait
@@ -188,7 +189,7 @@ class TurnRunner:
             payload = await self._store.read(inbox.get_turn_payload, self._turn.id)
             if (left := read_notice(payload)) is not None:
                 # A chat was notified when the message was accepted.
-                await self._log.store_log_notice(left.user_notice)
+                await self._log.store_log_notice(wording.format_expiry_notice(left))
 
     async def _run_to_outcome(self) -> None:
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew import wording
 from clew.core.health import DeliveryHealth, DeliveryLimits
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class DeliveryMonitor:
             self._failures = 0
             self._update_health(0, None)
             return
-        self._error = self._error or found.error
+        self._error = self._error or wording.describe_note(found.error)
         self._update_health(found.waiting, found.oldest)
 
     def _update_health(self, waiting: int, oldest: datetime | None) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
+from clew import wording
 from clew.background import cancel_and_wait
 from clew.backoff import add_jitter
 from clew.core.channel_events import load_message
@@ -108,7 +109,7 @@ class DeliverySender:
 
     async def _fix_chunks(self, delivery: Delivery) -> Sequence[Chunk]:
         """Render and store the chunks of a delivery that is not begun."""
-        message = load_message(delivery.body)
+        message = wording.word_message(load_message(delivery.body))
         bodies = [_new_body(chunk) for chunk in self._channel.render(message)]
         if not bodies:
             # Marked as delivered, it would be lost silently.

@@ -351,7 +351,7 @@ def _load_attachment(path: Path) -> Attachment:
         raise OSError(f"{path} cannot be read: {error.strerror}") from error
     if size > MAX_FILE_BYTES:
         raise OSError(
-            f"{path} has {size:,} bytes: a file that is sent along may have {MAX_FILE_BYTES:,}"
+            f"{path} has {size:,} bytes; the limit for a file is {MAX_FILE_BYTES:,} bytes"
         )
     media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     data = base64.b64encode(content).decode()

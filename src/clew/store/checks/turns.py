@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.ids import TurnId
+from clew.core.system_note import SystemNote
 from clew.store.checks.check import Check, Violation, sql_check
 from clew.store.transactions.approvals import deny_open_approvals
 
@@ -25,7 +26,7 @@ def _fail_turn(t: Tx, found: Violation) -> None:
         _SUPERSEDED,
         t.now,
     )
-    deny_open_approvals(t, TurnId(found.subject), note="the turn has ended")
+    deny_open_approvals(t, TurnId(found.subject), note=SystemNote.TURN_ENDED)
 
 
 def _align_state(t: Tx, found: Violation) -> None:
@@ -228,11 +229,12 @@ CHECKS: tuple[Check, ...] = (
         repair="answer {subject} with no: the turn has ended",
         mend=lambda t, found: t.execute(
             """
-            UPDATE approval SET state = 'denied', answered_at = $2, note = 'the turn has ended'
+            UPDATE approval SET state = 'denied', answered_at = $2, note = $3
             WHERE id = $1 AND state = 'open'
             """,
             found.subject,
             t.now,
+            SystemNote.TURN_ENDED.value,
         ),
     ),
     sql_check(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clew.core.journal import CallKey
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
+    from clew.core.system_note import SystemNote
     from clew.store.contract import Tx
 
 
@@ -233,7 +234,7 @@ def _approval_number(t: Tx, approval: Approval) -> int:
     )
 
 
-def deny_open_approvals(t: Tx, turn: TurnId, *, note: str) -> int:
+def deny_open_approvals(t: Tx, turn: TurnId, *, note: SystemNote) -> int:
     """Deny every open approval of a turn, and return their count."""
     return t.execute(
         """
@@ -242,7 +243,7 @@ def deny_open_approvals(t: Tx, turn: TurnId, *, note: str) -> int:
         """,
         turn,
         t.now,
-        note,
+        note.value,
     )
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from clew.core.access import AccessDecision, ButtonOutcome, decide_access, is_operator, may_message
 from clew.core.approval import CLOSED_BUTTON, ApprovalState, parse_button
-from clew.core.channel_events import DM, OutboundMessage
+from clew.core.channel_events import DM, ChatNotice, OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId, InboxId
 from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, NewInput
 from clew.core.route import Route
+from clew.core.system_note import SystemNote
 from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import approvals, inbox, pairings
 from clew.store.transactions.deliveries import deliver_to_chat
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 #: Queued commands for a message that was edited or deleted on the platform.
 EDIT_COMMAND = "edit"
 DELETED_COMMAND = "deleted"
-
-BUSY_NOTICE = "That was not taken: another answer is being made. Send it again when it is there."
 
 
 def decide_account_access(t: Tx, who: ChannelActor, route: Route) -> AccessDecision:
@@ -53,7 +52,7 @@ def deliver_busy_notice(t: Tx, accepted: AcceptResult, route: Route) -> None:
         t,
         accepted.conversation_id,
         route.key,
-        OutboundMessage(text=BUSY_NOTICE, markup=False),
+        OutboundMessage(notice=ChatNotice.BUSY, markup=False),
         id=DeliveryId(f"dlv_{accepted.inbox_id.removeprefix('inb_')}"),
         kind=DeliveryKind.NOTICE,
     )
@@ -182,7 +181,7 @@ def _apply_change(
         return ChangeOutcome.DONE
     if original.outcome is None:
         if text is None:
-            inbox.cancel_item(t, original.id, note="its sender took it back")
+            inbox.cancel_item(t, original.id, note=SystemNote.MESSAGE_DELETED.value)
         else:
             inbox.edit_message(t, original.id, text)
         return ChangeOutcome.DONE

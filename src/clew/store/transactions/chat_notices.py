@@ -22,7 +22,7 @@ def notify_chats(
     t: Tx,
     conversation: ConversationId,
     routes: Iterable[RouteKey],
-    text: str | None,
+    notice: str | OutboundMessage | None,
     *,
     event: str,
     but: RouteKey | None = None,
@@ -30,11 +30,12 @@ def notify_chats(
     """
     Send a notice to each chat among ``routes``, except the one that made the change.
 
-    ``event`` identifies the change: repeating it changes nothing. Without a text nothing is
+    ``event`` identifies the change: repeating it changes nothing. Without a notice nothing is
     sent.
     """
-    if text is None:
+    if notice is None:
         return
+    message = OutboundMessage(text=notice, markup=False) if isinstance(notice, str) else notice
     for route in routes:
         if route == but:
             continue
@@ -43,7 +44,7 @@ def notify_chats(
             t,
             conversation,
             route,
-            OutboundMessage(text=text, markup=False),
+            message,
             id=DeliveryId(f"dlv_{digest}"),
             kind=DeliveryKind.NOTICE,
         )

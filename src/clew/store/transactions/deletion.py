@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, LiteralString
 
 from clew.core.ids import TurnId
 from clew.core.route import RouteKey
+from clew.core.system_note import SystemNote
 from clew.errors import ConstraintViolated
 from clew.store import search
 from clew.store.feature_migrations import delete_feature_rows
@@ -177,29 +178,29 @@ def cancel_open_work(t: Tx, conversation: ConversationId) -> None:
     )
     t.execute(
         """
-        UPDATE inbox SET outcome = 'cancelled', note = 'the conversation was deleted',
-            resolved_at = $2
+        UPDATE inbox SET outcome = 'cancelled', note = $2, resolved_at = $3
         WHERE conversation_id = $1 AND outcome IS NULL
         """,
         conversation,
+        SystemNote.CONVERSATION_DELETED.value,
         t.now,
     )
     t.execute(
         """
-        UPDATE delivery SET state = 'failed', error = 'the conversation was deleted',
-            updated_at = $2
+        UPDATE delivery SET state = 'failed', error = $2, updated_at = $3
         WHERE conversation_id = $1 AND state NOT IN ('delivered', 'failed')
         """,
         conversation,
+        SystemNote.CONVERSATION_DELETED.value,
         t.now,
     )
     t.execute(
         """
-        UPDATE approval SET state = 'denied', note = 'the conversation was deleted',
-            answered_at = $2
+        UPDATE approval SET state = 'denied', note = $2, answered_at = $3
         WHERE conversation_id = $1 AND state = 'open'
         """,
         conversation,
+        SystemNote.CONVERSATION_DELETED.value,
         t.now,
     )
     t.execute(
@@ -240,10 +241,11 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
 def _expire_notices(t: Tx, conversation: ConversationId) -> bool:
     changed = t.execute(
         """
-        UPDATE delivery SET state = 'failed', error = 'not delivered in time', updated_at = $2
-        WHERE conversation_id = $1 AND state NOT IN ('delivered', 'failed') AND created_at <= $3
+        UPDATE delivery SET state = 'failed', error = $2, updated_at = $3
+        WHERE conversation_id = $1 AND state NOT IN ('delivered', 'failed') AND created_at <= $4
         """,
         conversation,
+        SystemNote.NOT_IN_TIME.value,
         t.now,
         t.now - NOTICE_DAYS * _DAY_MS,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from clew.core import channel_events
 from clew.core.delivery import (
     TRANSITIONS,
-    UNFINISHED_ANSWER,
     Chunk,
     Delivery,
     DeliveryKind,
@@ -114,7 +113,7 @@ def close_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
             kind=DeliveryKind.NOTICE,
             body=channel_events.dump_message(
                 channel_events.OutboundMessage(
-                    text=UNFINISHED_ANSWER, markup=False, instead_of=turn
+                    notice=channel_events.ChatNotice.UNFINISHED, markup=False, instead_of=turn
                 )
             ),
         )

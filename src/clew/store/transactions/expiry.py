@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
 from clew.core import session as reasons
+from clew.core.channel_events import ChatNotice, OutboundMessage
 from clew.core.expiry_notice import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
 from clew.core.reset_policy import ResetPolicy, expiry_cutoff, expiry_reason
@@ -55,7 +56,10 @@ def leave_expired_conversation(
     )
     if reason != reasons.RESET:
         # If another front ended it, the chat was notified at that time.
-        notify_chats(t, new_conversation, [route.key], left.user_notice, event=item.id)
+        notice = OutboundMessage(
+            notice=ChatNotice.EXPIRED, details=(left.conversation, left.reason), markup=False
+        )
+        notify_chats(t, new_conversation, [route.key], notice, event=item.id)
     return replace(item, payload=attach_notice(item.payload, left))
 
 

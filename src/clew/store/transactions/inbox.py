@@ -11,6 +11,7 @@ from clew.clock import from_millis, to_millis
 from clew.core.double_text import DoubleText, window_end
 from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, NewInput
 from clew.core.route import Route
+from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest
 from clew.errors import NotFound
 from clew.store.transactions import rows
@@ -79,7 +80,7 @@ def accept_input(
         t.now + hold if hold else None,
         None if outcome is None else outcome.value,
         None if outcome is None else t.now,
-        None if outcome is None else "another turn is unfinished",
+        None if outcome is None else SystemNote.BUSY.value,
     )
     if not inserted:
         # The same call on another connection was faster.

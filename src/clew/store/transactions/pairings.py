@@ -20,6 +20,7 @@ from clew.core.access import (
 from clew.core.channel_events import DM
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
+from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest
 from clew.store.records import RecordQuery
 from clew.store.transactions.approvals import deny_open_approvals
@@ -49,7 +50,6 @@ _PERSON = RecordQuery(
     """,
     {"standing": AccessStatus, "changed_at": from_millis, "code_until": from_millis},
 )
-_REVOKED_NOTE = "the person may not talk here any more"
 
 
 def hash_code(code: str) -> bytes:
@@ -234,7 +234,7 @@ def cancel_excluded_work(t: Tx, account: ChannelAccount, out: IsExcluded) -> lis
         if inputs and all(
             _is_from_excluded(route, payload, account, out) for route, payload in inputs
         ):
-            deny_open_approvals(t, turn.id, note=_REVOKED_NOTE)
+            deny_open_approvals(t, turn.id, note=SystemNote.PERSON_EXCLUDED)
             # Not as a user's stop, which would send the partial answer to the excluded user.
             request_stop(t, turn.id, StopRequest.CANCEL)
             touched[turn.conversation_id] = None
@@ -268,7 +268,7 @@ def _cancel_input(t: Tx, inbox_id: InboxId) -> None:
         """,
         inbox_id,
         InboxOutcome.CANCELLED.value,
-        _REVOKED_NOTE,
+        SystemNote.PERSON_EXCLUDED.value,
         t.now,
     )
 
@@ -293,6 +293,6 @@ def _drop_deliveries(t: Tx, account: ChannelAccount, out: IsExcluded) -> None:
             WHERE route = $1 AND state IN ('pending', 'unknown')
             """,
             route,
-            _REVOKED_NOTE,
+            SystemNote.PERSON_EXCLUDED.value,
             t.now,
         )

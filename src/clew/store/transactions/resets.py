@@ -10,6 +10,7 @@ from clew.core.double_text import DoubleText
 from clew.core.inbox import END_COMMAND, InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
+from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.clients import detach_client, is_in_use
@@ -49,12 +50,13 @@ def start_new_conversation(
         return None
     t.execute(
         """
-        UPDATE inbox SET outcome = $3, note = 'a new conversation was started', resolved_at = $4
+        UPDATE inbox SET outcome = $3, note = $4, resolved_at = $5
         WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL
         """,
         old,
         route.key,
         InboxOutcome.CANCELLED.value,
+        SystemNote.CONVERSATION_RESET.value,
         t.now,
     )
     if turn := find_unfinished_turn(t, old):

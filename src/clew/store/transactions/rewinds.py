@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core.rewound import RewindMark
 from clew.core.session import Head, Session
+from clew.core.system_note import SystemNote
 from clew.core.turn import TurnOutcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
@@ -125,10 +126,11 @@ def roll_back_turn(
     )
     t.execute(
         """
-        UPDATE delivery SET state = 'failed', error = 'rolled back', updated_at = $2
+        UPDATE delivery SET state = 'failed', error = $2, updated_at = $3
         WHERE turn_id = $1 AND state = 'pending'
         """,
         turn.id,
+        SystemNote.ROLLED_BACK.value,
         t.now,
     )
     close_previews(t, lease.conversation_id, turn.id)

@@ -12,6 +12,7 @@ from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.route import Route
 from clew.core.scope import LOCAL
+from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import NotFound
 from clew.store.transactions.attachments import store_files
@@ -207,7 +208,7 @@ def cancel_submission(t: Tx, inbox_id: InboxId) -> bool:
 
     ``False`` if it has ended, or if its turn has other inputs too.
     """
-    if cancel_item(t, inbox_id, note="the caller went away"):
+    if cancel_item(t, inbox_id, note=SystemNote.CALLER_LEFT.value):
         return True
     turn = find_turn_of_item(t, inbox_id)
     if turn is None or turn.state is TurnState.DONE or _has_other_inputs(t, turn, inbox_id):

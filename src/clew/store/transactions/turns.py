@@ -14,6 +14,7 @@ from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.model_changed import attach_model_change
 from clew.core.scope import LOCAL
 from clew.core.session import Head
+from clew.core.system_note import SystemNote
 from clew.core.transitions import check_transition
 from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
 from clew.core.work_queue import RunCommand, StartTurn, next_work, select_steering
@@ -123,7 +124,7 @@ def _may_continue(t: Tx, turn: Turn) -> bool:
     if turn.stop is not None:
         return True
     if select_steering(list_open_items(t, turn.conversation_id), from_millis(t.now)):
-        deny_open_approvals(t, turn.id, note="the user wrote instead")
+        deny_open_approvals(t, turn.id, note=SystemNote.NEW_MESSAGE)
         return True
     return not t.exists("SELECT 1 FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
 
@@ -480,7 +481,7 @@ def finish_turn(  # noqa: PLR0913  (each is a column of its own)
         _count_step(t, session, turn, step)
     if not _close_turn(t, turn, outcome, error, error_code, taken_back=taken_back):
         raise TurnRolledBack(turn)  # since the read
-    deny_open_approvals(t, turn, note="the turn has ended")
+    deny_open_approvals(t, turn, note=SystemNote.TURN_ENDED)
     seq = entries[-1].seq if entries else None
     add_deliveries(t, lease, turn, deliveries, seq=seq)
     if said is not None:

@@ -6,11 +6,16 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from clew.core.export_format.document import CollapsibleBlock, HeadingBlock, MessageBlock, NoteBlock
-from clew.core.export_format.message_markdown import render_html
+from clew.cli.readable_export.document import (
+    CollapsibleBlock,
+    HeadingBlock,
+    MessageBlock,
+    NoteBlock,
+)
+from clew.cli.readable_export.message_markdown import render_html
 
 if TYPE_CHECKING:
-    from clew.core.export_format.document import DocumentBlock
+    from clew.cli.readable_export.document import DocumentBlock
 
 #: Characters that HTML forbids, and marks that change the direction of the text.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
