@@ -31,7 +31,7 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat setup serve demo-channels test check format bench soak mutations contracts lock clean
+.PHONY: help chat setup serve demo-channels test coverage check format bench soak mutations contracts lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -49,7 +49,10 @@ serve: $(RUN) ## run the gateway: channels and API
 demo-channels: $(RUN) ## watch a conversation on a chat platform, without a token
 	@exec $(BIN)/python -m clew.testing.demo
 
-test: $(DEV) ## run all tests on SQLite and PostgreSQL, with coverage
+test: $(DEV) ## run all tests on SQLite and PostgreSQL
+	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+coverage: $(DEV) ## run all tests and count the lines that they reach: takes twice as long
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated pages
