@@ -61,8 +61,10 @@ class Fuzzed:
     violations: tuple[str, ...]
 
 
-def fuzz(clew: Clew, *, store_url: str, seconds: int, seed: int, folder: Path) -> Fuzzed:
-    """Serve, let the fuzzer at it for so long, stop, and look at the store."""
+def fuzz(
+    clew: Clew, *limits: str, store_url: str, seed: int, folder: Path, seconds: int = 0
+) -> Fuzzed:
+    """Serve, run the fuzzer within its ``limits`` or for some ``seconds``, stop, and check the store."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schemathesis.toml").write_text(_CONFIG)
     with _serving(clew, folder / "serve.log") as url:
@@ -72,7 +74,8 @@ def fuzz(clew: Clew, *, store_url: str, seconds: int, seed: int, folder: Path) -
                 "run",
                 f"{url}/openapi.json",
                 f"--header=Authorization: Bearer {TOKEN}",
-                f"--max-time={seconds}",
+                *([f"--max-time={seconds}"] if seconds else []),
+                *limits,
                 f"--seed={seed}",
                 *_ARGUMENTS,
             ],

@@ -233,6 +233,7 @@ def test_a_script_is_found_by_its_name() -> None:
 def test_a_capture_holds_everything_but_the_secrets(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
+    before, begun = time.time(), time.monotonic()
     ask(provider, wire, stream=stream, say="wörd")
     (captured,) = provider.wait_until_settled()
     assert (captured.format, captured.stream, captured.status) == (wire, stream, 200)
@@ -242,8 +243,8 @@ def test_a_capture_holds_everything_but_the_secrets(
     assert (captured.outcome, captured.reply, captured.text) == ("answered", "Text", "echo: wörd")
     assert captured.ended is not None
     assert captured.ended_wall is not None
-    assert 0 <= captured.ended - captured.started < 2
-    assert abs(captured.ended_wall - time.time()) < 2
+    assert begun <= captured.started <= captured.ended <= time.monotonic()
+    assert before <= captured.ended_wall <= time.time()
 
 
 def test_the_log_holds_what_was_captured(tmp_path: Path, wire: str) -> None:

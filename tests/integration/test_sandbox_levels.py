@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -290,13 +291,17 @@ async def test_a_workspace_has_one_container_for_all_its_commands(
 
 @pytest.mark.usefixtures("docker")
 async def test_a_command_in_a_container_is_ended_there(tmp_path: Path) -> None:
-    request = make_request(tmp_path, seconds=0.5)
-    done = await run_command(
-        ["sh", "-c", "echo $$; sleep 60 & wait"], request, ContainerSandbox("image")
+    request = make_request(tmp_path, seconds=60)
+    script = f"echo $$ > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; sleep 60 & wait"
+    running = asyncio.create_task(
+        run_command(["sh", "-c", script], request, ContainerSandbox("image"))
     )
-    assert done.stopped
+    await wait_until((tmp_path / "pid").exists, "it has begun")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
     # One that has ended and was not yet waited for has no arguments.
-    line = Path(f"/proc/{int(done.output)}/cmdline")
+    line = Path(f"/proc/{int((tmp_path / 'pid').read_text())}/cmdline")
     await wait_until(lambda: not (line.exists() and line.read_bytes()), "it has ended")
 
 

@@ -1,4 +1,4 @@
-"""The state machine for twenty times as long as in ``make test``."""
+"""The state machine for forty times as long as in ``make test``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.contract.test_state_machine import EXAMPLES, explore
 from tests.soak import Table
 from tests.soak._stores import fresh, server
 
-FACTOR = int(os.environ.get("CLEW_SOAK_FACTOR", "20"))
+FACTOR = int(os.environ.get("CLEW_SOAK_FACTOR", "40"))
 
 
 def run() -> Table:

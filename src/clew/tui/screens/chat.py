@@ -161,7 +161,8 @@ class ChatScreen(ChatView):
 
     def _update_widgets(self) -> None:
         view, before = self._controller.view, self._shown
-        if view is before or not self.is_attached:
+        # A timer may fire while the program ends, when the widgets have been removed already.
+        if view is before or not self.is_attached or not self.query(Transcript):
             return
         self._shown = view
         self.query_one(Transcript).show_view(view)
