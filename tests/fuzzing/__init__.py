@@ -64,7 +64,7 @@ class Fuzzed:
 def fuzz(
     clew: Clew, *limits: str, store_url: str, seed: int, folder: Path, seconds: int = 0
 ) -> Fuzzed:
-    """Serve, run the fuzzer within its ``limits`` or for some ``seconds``, stop, and check the store."""
+    """Serve, run the fuzzer within ``limits`` or ``seconds``, stop, and check the store."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schemathesis.toml").write_text(_CONFIG)
     with _serving(clew, folder / "serve.log") as url:
