@@ -33,7 +33,7 @@ RESTORED_NOTICE: Final = (
 IMPORTED_NOTICE: Final = (
     "An imported conversation continues here. Send /new to start another one instead."
 )
-NOT_ALLOWED_NOTICE: Final = "Only whoever asked for it, or an operator, may answer that."
+NOT_ALLOWED_NOTICE: Final = "You may not answer that here: an operator can."
 
 #: Why a compaction did nothing.
 NOTHING_TO_COMPACT: Final = "there is nothing to compact yet"

@@ -199,12 +199,13 @@ async def memory_desk(
     script: Script | None = echo,
     timer: Timer | None = None,
     settings: Mapping[str, object] = MappingProxyType({}),
+    flags: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncGenerator[MemoryDesk]:
     """A gateway on a platform in memory; by default everybody is let in."""
     async with serving(
         url,
         home,
-        table("memory", {"allow": "*", **settings}),
+        {**table("memory", {"allow": "*", **settings}), **flags},
         script=script,
         timer=timer,
         factories={"memory": lambda _: platform.create_channel()},

@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 #: Every table with rows of conversations, in an order in which all rows can be removed.
 TABLES: tuple[LiteralString, ...] = (
-    "delivery_chunk", "delivery", "approval", "journal", "attachment", "blob", "usage", "inbox",
-    "entry", "turn", "base_item", "compaction", "head", "route", "lease", "client", "session",
-    "resent", "pending_title", "dedupe", "tombstone", "lock", "conversation",
+    "delivery_chunk", "delivery", "approval", "journal", "approval_grant", "attachment", "blob",
+    "usage", "inbox", "entry", "turn", "base_item", "compaction", "head", "route", "lease",
+    "client", "session", "resent", "pending_title", "dedupe", "tombstone", "lock", "conversation",
 )  # fmt: skip
 
 BEGINNING = 1_800_000_000_000

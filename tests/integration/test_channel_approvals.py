@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
+from structlog.testing import capture_logs
 
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.operation_context import OperationContext
@@ -53,18 +54,20 @@ def platform() -> MemoryPlatform:
     return MemoryPlatform()
 
 
+_SETTINGS = {
+    "allow": ["42", "43"],
+    "operators": ["boss"],
+    "groups": ["club"],
+    "double_text": "auto",
+    "stream": False,
+}
+
+
 @pytest.fixture
 async def desk(
     store_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> AsyncGenerator[MemoryDesk]:
-    settings = {
-        "allow": ["42", "43"],
-        "operators": ["boss"],
-        "groups": ["club"],
-        "double_text": "auto",
-        "stream": False,
-    }
-    async with memory_desk(store_url, tmp_path, platform, script=script, settings=settings) as one:
+    async with memory_desk(store_url, tmp_path, platform, script=script, settings=_SETTINGS) as one:
         yield one
         assert await one.world.check() == []
 
@@ -141,24 +144,49 @@ async def test_only_what_was_shown_can_be_approved(desk: MemoryDesk) -> None:
     await desk.world.engine.request_stop(conversation)
 
 
-async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk) -> None:
+async def test_in_a_group_only_an_operator_answers_and_others_change_nothing(
+    desk: MemoryDesk,
+) -> None:
     platform = desk.platform
     key = "agent:main:memory:group:club"
     platform.post_message("pay", user="42", chat="club", kind="group")
     conversation = await questions(desk, 1, key)
     (asked,) = await desk.world.engine.list_approvals(conversation)
-    other = _press(platform, "43")
-    await until(lambda: other in platform.answers)
-    assert "Only whoever asked for it" in platform.answers[other]
-    platform.post_message("/approve", user="43", chat="club", kind="group")
-    await until(lambda: len(platform.list_texts("club")) == 2)
-    assert "Only whoever asked for it" in platform.list_texts("club")[1]
-    assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.OPEN
+    with capture_logs() as logs:
+        for user in ("42", "43"):
+            other = _press(platform, user)
+            await until(lambda other=other: other in platform.answers)
+            assert "an operator can" in platform.answers[other]
+        platform.post_message("/approve", user="43", chat="club", kind="group")
+        await until(lambda: len(platform.list_texts("club")) == 2)
+    assert "an operator can" in platform.list_texts("club")[1]
+    refused = [one["user"] for one in logs if one["event"] == "approval_answer_refused"]
+    assert refused == ["42", "43", "43"]
+    assert (await desk.world.engine.get_approval(asked.id)) == asked
     boss = _press(platform, "boss")
     await until(lambda: boss in platform.answers)
     assert platform.answers[boss] == "Allowed: pay"
     await desk.quiet()
     assert sum(desk.world.tools.ran.values()) == 1
+
+
+async def test_in_a_group_whoever_asked_answers_as_well_where_that_is_set(
+    tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with memory_desk(
+        "sqlite:///clew.db",
+        tmp_path,
+        platform,
+        script=script,
+        settings=_SETTINGS,
+        flags={"approvals.approvers": "people"},
+    ) as desk:
+        platform.post_message("pay", user="42", chat="club", kind="group")
+        await questions(desk, 1, "agent:main:memory:group:club")
+        for user, says in (("43", "an operator can"), ("42", "Allowed: pay")):
+            press = _press(platform, user)
+            await until(lambda press=press: press in platform.answers)
+            assert says in platform.answers[press]
 
 
 async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: MemoryDesk) -> None:

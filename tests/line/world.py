@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from inspect import iscoroutine
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Agent
@@ -35,7 +36,7 @@ from tests.line.tools import Tools
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_ai import Tool
@@ -79,6 +80,10 @@ class World:
         return await self.engine.submit(
             self.engine.new_input(text, double_text=rule), target=_target(target)
         )
+
+    def target(self, name: str) -> Route:
+        """Return the local route of a NAME."""
+        return local_route(name)
 
     async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input; looks into the store, so that nobody follows the turn."""
@@ -159,6 +164,7 @@ async def open_world(  # noqa: PLR0913  (each is what some test varies)
     max_steps: int = 50,
     turns_at_once: int = 16,
     kind: type[PointedStore] = PointedStore,
+    flags: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncGenerator[World]:
     """Start an engine over the store; leaving the block lets its turns go, as a drain does."""
     clock = clock or ShiftedClock()
@@ -167,7 +173,7 @@ async def open_world(  # noqa: PLR0913  (each is what some test varies)
     compacting = Compacting(points)
     async with kind(await open_store(url, home=home, clock=clock), points) as store:
         agent = Agent(tools=tools(made), retries=3, capabilities=capabilities)
-        means = _means(home, store, model, agent, longest_call, max_steps)
+        means = _means(home, store, model, agent, longest_call, max_steps, flags)
         compactions = _compactions(means, compacting, model)
         means = replace(means, compaction=compactions, turns_at_once=turns_at_once)
         try:
@@ -194,9 +200,10 @@ def _means(
     agent: Agent,
     longest_call: float,
     max_steps: int,
+    flags: Mapping[str, object],
 ) -> EngineServices:
-    flags = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
-    settings = load_settings(home=home, flags=flags, environ={})
+    base = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
+    settings = load_settings(home=home, flags={**base, **flags}, environ={})
     return replace(
         runtime.build_services(settings, store),
         loop=AgentLoop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),

@@ -75,6 +75,8 @@ REPAIRABLE = (
     fault("call-result", f"UPDATE journal SET finished_at = NULL {_OF}"),
     fault("approval-open", f"UPDATE approval SET state = 'open', answered_at = NULL {_OF}"),
     fault("approval-answer", f"UPDATE approval SET answered_at = NULL {_OF}"),
+    fault("grant-pattern", f"UPDATE approval_grant SET pattern = 'x' {_OF}"),
+    fault("grant-used", f"UPDATE journal SET grant_id = 'grt_none' {_OF}"),
     fault("input-outcome", "UPDATE inbox SET resolved_at = NULL WHERE id = 'inb_{n}_3'"),
     fault(
         "event-stored",

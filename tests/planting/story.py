@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.approval import ApprovalState
+from clew.core.approval import ApprovalReason, ApprovalState
 from clew.core.compaction import CompactionState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
 from clew.core.entry import EntryKind, NewEntry, Role
+from clew.core.grant import GrantPattern, GrantTerm
 from clew.core.ids import (
     ApprovalId,
     ClientId,
     ConversationId,
     DeliveryId,
     EntryId,
+    GrantId,
     InboxId,
     OwnerId,
     SessionId,
@@ -174,10 +176,15 @@ class Story:
             args="{}",
             route=None,
             expires_in=timedelta(hours=1),
+            question=ApprovalReason(why="it asks", offer=GrantPattern(tool="send")),
         )
         yield lambda t: turns.suspend_turn(t, self._lease(t), turn)
         yield lambda t: approvals.answer_approval(
-            t, question, ApprovalState.APPROVED, answered_by="me"
+            t,
+            question,
+            ApprovalState.APPROVED,
+            answered_by="me",
+            keep=(GrantId(f"grt_{self.name}"), GrantTerm.HOUR),
         )
         yield self.begin(1)
         yield lambda t: journal.record_intent(

@@ -51,7 +51,7 @@ def test_an_unknown_setting_like_no_other_is_told_what_its_section_has() -> None
 
 def test_an_unknown_section_like_no_other_is_told_which_there_are() -> None:
     [problem] = problems({"qqqq.wwww": 1})
-    assert "the sections are agent, api, channels, compaction" in problem
+    assert "the sections are agent, api, approvals, channels" in problem
 
 
 def test_a_variable_is_told_by_its_name() -> None:

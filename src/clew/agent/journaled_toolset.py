@@ -21,6 +21,7 @@ from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, Tool
 from clew.agent.stored_results import add_result_reader
 from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
+from clew.core.tool_declaration import FACTS_KEY, UNTRUSTED_KEY
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -129,12 +130,15 @@ class JournaledToolset(WrapperToolset[Any]):
     ) -> Any:
         call_id = ctx.tool_call_id
         assert call_id is not None
+        metadata = tool.tool_def.metadata or {}
         request = ToolRequest(
             call_id=call_id,
             tool=name,
             args=to_json(tool_args, fallback=str).decode(),
             effect=effect_of(tool.tool_def.metadata),
             needs_approval=_needs_approval(tool),
+            facts=metadata.get(FACTS_KEY),
+            untrusted=bool(metadata.get(UNTRUSTED_KEY)),
             enclosing=tuple(one for one in _get_call_path(self.journal) if one != call_id),
         )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
     from clew.core.journal import CallStatus, FullToolResult
+    from clew.core.tool_facts import FactsFunction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +58,10 @@ class ToolRequest:
     enclosing: tuple[str, ...] = ()
     #: As the model wrote ``args``, if a plugin has changed them.
     requested: str | None = None
+    #: Makes the facts about the call; ``None`` for a tool that declares none.
+    facts: FactsFunction | None = None
+    #: The tool's results hold text that strangers may have written.
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

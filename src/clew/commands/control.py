@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from clew.commands.arguments import parse_number
 from clew.commands.conversation import LIST_LIMIT
 from clew.core import scope as scopes
@@ -12,6 +14,8 @@ from clew.core.approval import fits_in_chat
 from clew.core.turn import TurnState
 from clew.errors import InvalidTransition, UsageError
 from clew.wording import NOT_ALLOWED_NOTICE
+
+log = structlog.get_logger(__name__)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +117,8 @@ async def deny_calls(ctx: CommandContext, argument: str) -> ChatCommandReply:
 
 async def _answer_questions(ctx: CommandContext, argument: str, *, yes: bool) -> ChatCommandReply:
     questions, others = ((), 0) if ctx.conversation_id is None else await _list_questions(ctx)
+    if others and ctx.who is not None:
+        log.warning("approval_answer_refused", user=ctx.who.user, reason="not allowed")
     if not questions:
         return ctx.reply(
             NOT_ALLOWED_NOTICE if others else "Nothing is waiting for your approval here."

@@ -116,6 +116,7 @@ def _build_settings(
         channels=draft.build_channels(),
         tools=draft.build_section("tools"),
         sandbox=draft.build_section("sandbox"),
+        approvals=draft.build_section("approvals"),
         plugins=draft.build_section("plugins"),
         features=draft.build_section("features"),
         sections=draft.build_feature_sections(),

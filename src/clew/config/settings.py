@@ -16,6 +16,7 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from clew.config.approval_rules import RULES
 from clew.config.builtin_types import (
     CLOCK_TIME,
     DURATION,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.config.secret import Secret
+    from clew.core.policy import PolicyRule
 
 OFFLINE: Final = "offline"
 #: ``auto`` and the rules of ``clew.core.double_text``: a test compares them; the import takes 5 ms.
@@ -447,6 +449,36 @@ class SandboxSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalsSettings:
+    """Which tool calls run, which are asked about, and which are denied."""
+
+    rule: tuple[PolicyRule, ...] = setting(
+        RULES,
+        (),
+        "Rules, each a table `[[approvals.rule]]` with `then` (`allow`, `ask` or `deny`) and the "
+        "calls that it is about: `tool`, `command`, `host`, `path`, `who`. A rule that denies "
+        "comes first, then one that asks, then what a person has granted, then one that allows.",
+    )
+    approvers: str = setting(
+        choice_type(["operators", "people"]),
+        "operators",
+        "Whose answers count in group chats: the `operators` of the channel, or also the `people` "
+        "whose messages the agent is answering. In a direct message it is the person.",
+    )
+    expires: timedelta = setting(
+        DURATION,
+        timedelta(hours=24),
+        "How long a question waits for its answer; then the call is denied.",
+    )
+    unattended: str = setting(
+        choice_type(["owner", "deny"]),
+        "owner",
+        "What becomes of a question in a turn that no person began, such as a scheduled one: it "
+        "is asked in the chat of its `owner`, or the call is denied.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PluginsSettings:
     """Plugins; a table `[plugins.NAME]` holds a plugin's own settings."""
 
@@ -493,6 +525,7 @@ class Settings:
     channels: Mapping[str, ChannelSettings] = field(default_factory=lambda: MappingProxyType({}))
     tools: ToolsSettings = ToolsSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    approvals: ApprovalsSettings = ApprovalsSettings()
     plugins: PluginsSettings = PluginsSettings()
     features: FeaturesSettings = FeaturesSettings()
     #: The sections that features declare, by table: ``schedule``, ``plugins.NAME``.
@@ -523,6 +556,7 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(
         "lease": LeaseSettings,
         "tools": ToolsSettings,
         "sandbox": SandboxSettings,
+        "approvals": ApprovalsSettings,
         "plugins": PluginsSettings,
         "features": FeaturesSettings,
     }

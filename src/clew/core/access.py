@@ -74,6 +74,8 @@ class AccessPolicy:
     mention: bool = True
     #: In its groups, everyone may message the agent.
     open_groups: bool = False
+    #: In groups, also those whose messages the agent answers may answer its questions.
+    people_answer: bool = False
     #: Offer a pairing code to strangers in direct messages.
     codes: bool = True
 

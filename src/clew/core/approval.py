@@ -13,6 +13,7 @@ from clew.core.ids import ApprovalId
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clew.core.grant import GrantPattern
     from clew.core.ids import ConversationId, TurnId
     from clew.core.route import RouteKey
 
@@ -52,6 +53,24 @@ class Approval:
     note: str | None
     #: As the model wrote ``args``, if a plugin has changed them.
     requested: str | None = None
+    #: Why it is asked.
+    why: str | None = None
+    #: What may be allowed for longer than this call; ``None`` for nothing.
+    offer: GrantPattern | None = None
+    #: Shown with the arguments, such as the diff of a write.
+    preview: str | None = None
+    #: The result of the call will hold text that strangers may have written.
+    untrusted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalReason:
+    """Why a call is asked about, and what is offered with the question."""
+
+    why: str
+    offer: GrantPattern | None = None
+    preview: str | None = None
+    untrusted: bool = False
 
 
 #: Longer arguments cannot be shown, and so not be approved, in a chat.

@@ -23,10 +23,11 @@ EntryId = NewType("EntryId", str)
 InboxId = NewType("InboxId", str)
 DeliveryId = NewType("DeliveryId", str)
 ApprovalId = NewType("ApprovalId", str)
+GrantId = NewType("GrantId", str)
 ClientId = NewType("ClientId", str)
 OwnerId = NewType("OwnerId", str)
 
-PREFIXES = ("cnv", "trn", "ent", "inb", "dlv", "apr", "cli", "own", "op", "use", "att")
+PREFIXES = ("cnv", "trn", "ent", "inb", "dlv", "apr", "grt", "cli", "own", "op", "use", "att")
 
 _SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 _PREFIXED = re.compile(rf"(?:{'|'.join(PREFIXES)})_")
@@ -92,6 +93,9 @@ class IdGenerator:
 
     def new_approval_id(self) -> ApprovalId:
         return ApprovalId(self._new_id("apr"))
+
+    def new_grant_id(self) -> GrantId:
+        return GrantId(self._new_id("grt"))
 
     def new_client_id(self) -> ClientId:
         return ClientId(self._new_id("cli"))

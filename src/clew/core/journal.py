@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
-    from clew.core.ids import TurnId
+    from clew.core.ids import GrantId, TurnId
 
 
 class CallStatus(enum.Enum):
@@ -64,6 +64,21 @@ class JournaledCall:
     format: str | None
     #: The result sent to the model, as JSON in ``format``.
     result: str | None
+    #: Why it ran or did not; ``None`` if an earlier version of Clew decided.
+    reason: str | None = None
+    #: The grant that allowed it.
+    grant_id: GrantId | None = None
+    #: Its result holds text that strangers may have written.
+    untrusted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallReason:
+    """Why a call runs or does not, stored with it."""
+
+    text: str
+    grant: GrantId | None = None
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
     from clew.core.tool_facts import FactsFunction
 
-#: Keys of a tool's metadata, beside ``effect``: its ``FactsFunction``; its time limit in seconds.
+#: Keys of a tool's metadata, beside ``effect``: its ``FactsFunction``; its time limit in seconds;
+#: whether its results hold text that strangers may have written.
 FACTS_KEY: Final = "facts"
 TIMEOUT_KEY: Final = "timeout"
+UNTRUSTED_KEY: Final = "untrusted"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,5 +32,7 @@ class ToolDeclaration:
     facts: FactsFunction | None = None
     #: Time limit of a call; ``None`` for ``tools.call_timeout``.
     timeout: timedelta | None = None
+    #: Its results hold text that strangers may have written.
+    untrusted: bool = False
     #: Given the ``TurnContext``: whether the tool is offered; ``None`` for always.
     when: Callable[[Any], bool | Awaitable[bool]] | None = None

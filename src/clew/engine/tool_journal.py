@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew import wording
@@ -13,10 +12,12 @@ from clew.agent import messages as codec
 from clew.agent import tool_results, turn_context
 from clew.agent.protocols import CallSuspended, NeedsApproval, ToolResult
 from clew.agent.tool_results import extract_result_text
-from clew.core.approval import ApprovalState
+from clew.core.approval import ApprovalReason, ApprovalState
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
-from clew.core.journal import CallKey, CallStatus
+from clew.core.journal import CallKey, CallReason, CallStatus
+from clew.core.policy import Verdict
+from clew.engine.call_policy import CallPolicy
 from clew.engine.nested_calls import NestedCalls, is_same_call
 from clew.engine.store_retry import retry_shielded
 from clew.store.transactions import approvals, attachments, entries, journal
@@ -27,18 +28,19 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId
     from clew.core.journal import JournaledCall
     from clew.core.lease import Lease
-    from clew.core.route import RouteKey
     from clew.core.turn import Turn
     from clew.engine.protocols import StepCounter, WaitPermit
     from clew.engine.services import EngineServices
     from clew.engine.store_retry import RetryingStore
     from clew.engine.turn_hooks import TurnHooks
+    from clew.hooks.manager import ToolVerdict
+    from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
-#: Time after which an unanswered approval question counts as denied.
-APPROVAL_EXPIRES = timedelta(hours=24)
-
 _UNKNOWN_NOTE = "it was begun before a restart; check before you do it again"
+_BLOCKED = CallReason(text="a plugin denied it")
+_ASKED_BEFORE = ApprovalReason(why="it was asked before a restart")
+_INTERRUPTED = ApprovalReason(why="it was interrupted, and may have had its effect")
 _OTHER_PATH_NOTE = "the script took another path than before; check what was done"
 
 
@@ -55,12 +57,14 @@ class StoreJournal:
         *,
         lease: Lease,
         turn: Turn,
-        route: RouteKey | None,
+        context: TurnContext,
     ) -> None:
         self._store, self._event_bus, self._ids = store, services.event_bus, services.ids
         self._plugins, self._hooks = services.hooks.plugins, hooks
         self._permit, self._counter = permit, counter
-        self._lease, self._turn, self._route = lease, turn, route
+        self._lease, self._turn, self._route = lease, turn, context.route
+        self._policy = CallPolicy(store, context)
+        self._approval_lifetime = context.services.settings.approvals.expires
         #: The step of the newest call, and the number of its calls so far.
         self._step, self._call_count = counter.steps, 0
         self._suspended = False
@@ -110,17 +114,37 @@ class StoreJournal:
             # The call runs with the arguments that the person saw.
             request = replace(request, args=question.args, requested=question.requested)
             begun = known is not None
-            return await self._run_if_approved(key, position, request, execute, begun=begun)
+            return await self._run_if_approved(
+                key, position, request, execute, _ASKED_BEFORE, begun=begun
+            )
         if known is not None:
             request = replace(request, args=known.args, requested=known.requested)
             return await self._resume_call(key, position, request, execute)
-        request, blocked = await self._consult_plugins(key, request)
-        if blocked is None and request.needs_approval:
-            return await self._run_if_approved(key, position, request, execute)
-        await self._store_intent(key, position, request)
-        if blocked is not None:
-            return await self._record_result(key, request, blocked)
-        return await self._run_call(key, position, request, execute, approved=False)
+        return await self._begin_call(key, position, request, execute)
+
+    async def _begin_call(
+        self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
+    ) -> ToolResult | None:
+        """Decide about a call that is made for the first time."""
+        request, verdict = await self._consult_plugins(key, request)
+        if verdict is not None and verdict.block is not None:
+            await self._store_intent(key, position, request, _BLOCKED)
+            return await self._deny_call(key, request, verdict.block)
+        judged = await self._policy.judge(
+            request, plugin_asks=verdict is not None and verdict.approve
+        )
+        if judged.verdict is Verdict.ASK:
+            return await self._run_if_approved(key, position, request, execute, judged.question)
+        await self._store_intent(key, position, request, judged.reason)
+        if judged.verdict is Verdict.DENY:
+            return await self._deny_call(key, request, judged.decision.why)
+        return await self._run_call(
+            key, position, request, execute, approved=request.needs_approval
+        )
+
+    async def _deny_call(self, key: CallKey, request: ToolRequest, why: str) -> ToolResult:
+        denied = tool_results.make_text_result(CallStatus.DENIED, why)
+        return await self._record_result(key, request, denied)
 
     def _next_position(self, step: int) -> int:
         """Return the number of the call within its step, from 0."""
@@ -131,8 +155,8 @@ class StoreJournal:
 
     async def _consult_plugins(
         self, key: CallKey, request: ToolRequest
-    ) -> tuple[ToolRequest, ToolResult | None]:
-        """Return the request as the plugins leave it, and the result if they block it."""
+    ) -> tuple[ToolRequest, ToolVerdict | None]:
+        """Return the request as the plugins leave it, and what they say about it."""
         if not self._plugins.implements_hook("pre_tool_call"):
             return request, None
         verdict = await self._plugins.run_pre_tool_call(
@@ -142,12 +166,10 @@ class StoreJournal:
             turn_id=key.turn_id,
             tool_call_id=key.call_id,
         )
-        if verdict.block is not None:
-            return request, tool_results.make_text_result(CallStatus.DENIED, verdict.block)
         if verdict.args is not None:
             changed = json.dumps(verdict.args)
             request = replace(request, args=changed, requested=request.args)
-        return replace(request, needs_approval=request.needs_approval or verdict.approve), None
+        return request, verdict
 
     async def _resume_call(
         self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
@@ -161,7 +183,7 @@ class StoreJournal:
                 unknown = tool_results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
                 return await self._record_result(key, request, unknown)
             case ResumeAction.ASK:
-                return await self._run_if_approved(key, position, request, execute)
+                return await self._run_if_approved(key, position, request, execute, _INTERRUPTED)
 
     async def _run_if_approved(
         self,
@@ -169,14 +191,15 @@ class StoreJournal:
         position: int,
         request: ToolRequest,
         execute: ExecuteTool,
+        question: ApprovalReason,
         *,
         begun: bool = False,
     ) -> ToolResult | None:
-        approval = await self._request_approval(key, request)
+        approval = await self._request_approval(key, request, question)
         if approval.state is ApprovalState.OPEN:
             self._suspended = True
             return None
-        await self._store_intent(key, position, request)
+        await self._store_intent(key, position, request, describe_answer(approval))
         if approval.state is not ApprovalState.APPROVED:
             denied = tool_results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
             return await self._record_result(key, request, denied)
@@ -185,7 +208,9 @@ class StoreJournal:
             return await self._record_result(key, request, unknown)
         return await self._run_call(key, position, request, execute, approved=True)
 
-    async def _request_approval(self, key: CallKey, request: ToolRequest) -> Approval:
+    async def _request_approval(
+        self, key: CallKey, request: ToolRequest, question: ApprovalReason
+    ) -> Approval:
         return await self._store.write(
             approvals.request_approval,
             self._lease,
@@ -194,12 +219,15 @@ class StoreJournal:
             tool=request.tool,
             args=request.args,
             route=self._route,
-            expires_in=APPROVAL_EXPIRES,
+            expires_in=self._approval_lifetime,
             requested=request.requested,
             enclosing=request.enclosing,
+            question=question,
         )
 
-    async def _store_intent(self, key: CallKey, position: int, request: ToolRequest) -> None:
+    async def _store_intent(
+        self, key: CallKey, position: int, request: ToolRequest, reason: CallReason
+    ) -> None:
         await self._store.write(
             journal.record_intent,
             self._lease,
@@ -209,6 +237,7 @@ class StoreJournal:
             args=request.args,
             effect=request.effect,
             requested=request.requested,
+            reason=reason,
         )
 
     async def _run_call(
@@ -227,7 +256,7 @@ class StoreJournal:
                 result = await execute(request.args, approved)
         except NeedsApproval:
             if not approved:
-                return await self._run_if_approved(key, position, request, execute)
+                return await self._ask_for_call(key, position, request, execute)
             result = tool_results.make_text_result(
                 CallStatus.ERROR, "it asks for approval, which it was given"
             )
@@ -237,6 +266,21 @@ class StoreJournal:
         settled = await self._record_result(key, request, result, seconds=time.monotonic() - begun)
         self._publish_call(request, settled.status.value)
         return settled
+
+    async def _ask_for_call(
+        self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
+    ) -> ToolResult | None:
+        """Decide about a call whose tool asked for approval once it ran."""
+        judged = await self._policy.judge(replace(request, needs_approval=True))
+        match judged.verdict:
+            case Verdict.ASK:
+                return await self._run_if_approved(key, position, request, execute, judged.question)
+            case Verdict.DENY:
+                await self._store.write(journal.record_reason, self._lease, key, judged.reason)
+                return await self._deny_call(key, request, judged.decision.why)
+            case Verdict.ALLOW:
+                await self._store.write(journal.record_reason, self._lease, key, judged.reason)
+                return await self._run_call(key, position, request, execute, approved=True)
 
     async def _record_result(
         self, key: CallKey, request: ToolRequest, result: ToolResult, *, seconds: float = 0.0
@@ -296,6 +340,17 @@ def _read_full_result(t: Tx, conversation: ConversationId, call_id: str) -> str 
         return whole.decode(errors="ignore")
     message = entries.find_tool_answer(t, conversation, call_id)
     return None if message is None else extract_result_text(codec.load_message(message), call_id)
+
+
+def describe_answer(approval: Approval) -> CallReason:
+    """Return the reason of a call that was asked about."""
+    asked = "" if approval.why is None else f" (asked, because {approval.why})"
+    who = approval.answered_by or "the person"
+    text = {
+        ApprovalState.APPROVED: f"{who} allowed it",
+        ApprovalState.DENIED: f"{who} denied it",
+    }.get(approval.state, "nobody answered in time")
+    return CallReason(text=text + asked, untrusted=approval.untrusted)
 
 
 def _explain_denial(approval: Approval) -> str:

@@ -69,7 +69,7 @@ class TurnRunner:
             self._log,
             lease=lease,
             turn=turn,
-            route=started.route,
+            context=context,
         )
         self._failover = FailoverPolicy(
             services, self._log, new_journal, turn=turn, permit=permit, compactor=compactor

@@ -66,6 +66,7 @@ class Gateway:
                 commands=commands,
                 doors=engine.webhooks,
                 marks=engine.get_channel_storage(name),
+                people_answer=settings.approvals.approvers == "people",
             )
             for name, channel in settings.channels.items()
             if channel.enabled
@@ -90,7 +91,7 @@ class Gateway:
             await asyncio.wait(self._tasks)
 
 
-def make_channel_spec(
+def make_channel_spec(  # noqa: PLR0913  (each is a setting or a service)
     name: str,
     channel: ChannelSettings,
     double_text: str,
@@ -99,6 +100,7 @@ def make_channel_spec(
     commands: CommandRegistry = BUILTIN_REGISTRY,
     doors: WebhookRegistry | None = None,
     marks: ChannelStorage | None = None,
+    people_answer: bool = False,
 ) -> ChannelSpec:
     """Return the specification of one channel, as the settings have it."""
     kind = channel.kind or name
@@ -128,6 +130,7 @@ def make_channel_spec(
                 groups=frozenset(channel.groups),
                 mention=channel.mention,
                 open_groups=channel.open_groups,
+                people_answer=people_answer,
                 codes=channel.pairing == "on" or (channel.pairing == "auto" and not channel.allow),
             ),
             double_text=parse_rule(channel.double_text or double_text, people=True),

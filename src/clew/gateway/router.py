@@ -13,7 +13,7 @@ import structlog
 
 from clew.background import cancel_and_wait
 from clew.commands.runner import CommandRunner, is_command
-from clew.core.access import AccessDecision, AccessPolicy, AccessRefused, is_operator
+from clew.core.access import AccessDecision, AccessPolicy, AccessRefused, ButtonOutcome, is_operator
 from clew.core.channel_events import (
     DM,
     ButtonPressed,
@@ -52,6 +52,10 @@ _EDIT_AS_NEW_WINDOW = timedelta(hours=1)
 _STORE_RETRY_PAUSE = 0.5
 #: Seconds between two log lines about one rejected sender.
 _REJECTION_LOG_INTERVAL = 3600.0
+#: Presses by somebody whose answer does not count.
+_REFUSED_PRESSES = frozenset(
+    {ButtonOutcome.NO_ACCESS, ButtonOutcome.NOT_ALLOWED, ButtonOutcome.WRONG_CHAT}
+)
 #: Control commands that decide about tool calls.
 _TRUSTED_COMMANDS = frozenset({"approve", "deny"})
 
@@ -360,6 +364,13 @@ class Router:
             trusted=True,
         )
         done = await self._engine.channel_inbox.answer_button(pressed, who=who)
+        if done.outcome in _REFUSED_PRESSES:
+            log.warning(
+                "approval_answer_refused",
+                user=pressed.sender.id,
+                chat=pressed.route.chat,
+                reason=done.outcome.value,
+            )
         approval, state = done.approval, done.state
         became = "" if approval is None or state is None else format_approval_state(approval, state)
         reply = format_button_reply(done.outcome, became)

@@ -333,6 +333,7 @@ class Registry:
         effect: str = Effect.ONCE.value,
         facts: FactsFunction | None = None,
         timeout: timedelta | None = None,
+        untrusted: bool = False,
         when: Callable[[TurnContext], bool | Awaitable[bool]] | None = None,
     ) -> None:
         """
@@ -340,6 +341,8 @@ class Registry:
 
         ``effect`` says what running it twice does (``pure``, ``idempotent``, ``once``,
         ``ask``); ``facts`` makes, from the arguments of a call, what is decided by.
+        ``untrusted``: its results hold text that strangers may have written; from then on,
+        calls that reach outside are asked about.
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
         ``when`` is asked before each request of a turn; where it says no, or fails, the tool
         is left out of the request.
@@ -355,6 +358,7 @@ class Registry:
             effect=Effect(effect),
             facts=facts,
             timeout=timeout,
+            untrusted=untrusted,
             when=when,
         )
         self._add("tool", name, made)

@@ -41,6 +41,10 @@ _ORPHAN_RULES: dict[LiteralString, tuple[LiteralString, LiteralString]] = {
         "NOT EXISTS (SELECT 1 FROM delivery d WHERE d.id = o.delivery_id)",
     ),
     "journal": ("turn_id", _WITHOUT_TURN),
+    "approval_grant": (
+        "conversation_id",
+        f"o.conversation_id IS NOT NULL AND {_WITHOUT_CONVERSATION}",
+    ),
     "approval": ("turn_id", _WITHOUT_TURN),
     "head": ("conversation_id", _WITHOUT_CONVERSATION),
     "lease": ("conversation_id", _WITHOUT_CONVERSATION),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: Tables whose constraints have checks of their own.
 _CHECKED_ELSEWHERE: frozenset[str] = frozenset(
     {"conversation", "session", "base_item", "lease", "turn", "inbox", "journal"}
-    | {"approval", "delivery", "delivery_chunk", "idempotency"}
+    | {"approval", "approval_grant", "delivery", "delivery_chunk", "idempotency"}
 )
 
 #: Problems that are reported: one damaged page can cause a thousand.

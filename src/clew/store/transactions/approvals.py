@@ -8,6 +8,7 @@ from clew.clock import to_millis
 from clew.core.approval import (
     TRANSITIONS,
     Approval,
+    ApprovalReason,
     ApprovalState,
     NumberedApproval,
     fits_in_chat,
@@ -17,14 +18,15 @@ from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import DeliveryId
 from clew.core.transitions import check_transition
 from clew.errors import NotFound
-from clew.store.transactions import deliveries, rows
+from clew.store.transactions import deliveries, grants, rows
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
-    from clew.core.ids import ApprovalId, ConversationId, TurnId
+    from clew.core.grant import GrantTerm
+    from clew.core.ids import ApprovalId, ConversationId, GrantId, TurnId
     from clew.core.journal import CallKey
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -44,6 +46,7 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
     expires_in: timedelta,
     requested: str | None = None,
     enclosing: Sequence[str] = (),
+    question: ApprovalReason | None = None,
 ) -> Approval:
     """
     Store the approval request for a tool call that has not started.
@@ -59,8 +62,9 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
     asked = t.execute(
         """
         INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
-                              state, asked_at, expires_at, requested)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11)
+                              state, asked_at, expires_at, requested, why, offer, preview,
+                              untrusted)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11, $12, $13, $14, $15)
         ON CONFLICT (turn_id, step, call_id) DO NOTHING
         """,
         approval,
@@ -75,6 +79,10 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
         max(t.now, _last_asked_at(t, key.turn_id) + 1),
         t.now + int(expires_in.total_seconds() * 1000),
         requested,
+        question and question.why,
+        question and question.offer and question.offer.to_json(),
+        question and question.preview,
+        int(question is not None and question.untrusted),
     )
     t.notify(lease.conversation_id)
     found = find_approval(t, key)
@@ -142,14 +150,15 @@ def answer_approval(
     *,
     answered_by: str | None,
     note: str | None = None,
+    keep: tuple[GrantId, GrantTerm] | None = None,
 ) -> Approval:
     """
     Answer an approval request; no lease is needed.
 
     The first answer wins and a late one changes nothing; the same answer by the same person
-    is accepted again.
+    is accepted again. With ``keep``, what it offered is granted for longer.
 
-    :raises NotFound: if there is no such approval
+    :raises NotFound: if there is no such approval, or it offered nothing to keep
     :raises InvalidTransition: if it has expired or was answered differently
     """
     found = get_approval(t, approval)
@@ -173,6 +182,8 @@ def answer_approval(
     if not changed:
         # Another answer was stored between the read and the write.
         check_transition("approval", TRANSITIONS, after.state, state)
+    if keep is not None:
+        grants.record_grant(t, keep[0], after, keep[1], by=answered_by)
     t.notify(after.conversation_id)
     return after
 

@@ -261,10 +261,16 @@ def _record_button_answer(t: Tx, question: Approval, *, yes: bool, by: str) -> B
 
 
 def may_answer(t: Tx, question: Approval, who: ChannelActor, route: Route) -> bool:
-    """Return whether a user may answer: the turn has their input, or they are an operator."""
+    """
+    Return whether a user may answer: in a group only operators.
+
+    Where the settings say so, those whose messages began the turn may as well.
+    """
     standing = pairings.get_access_status(t, who.account, who.user)
     if route.kind == DM or is_operator(who.policy, standing, who.user):
         return True
+    if not who.policy.people_answer:
+        return False
     said = t.fetch_column("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
     return any(pairings.find_sender(payload, who.account) == who.user for payload in said)
 

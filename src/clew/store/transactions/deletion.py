@@ -57,6 +57,10 @@ _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
     )
     """,
     """
+    DELETE FROM approval_grant
+    WHERE id IN (SELECT id FROM approval_grant WHERE conversation_id = $1 LIMIT $2)
+    """,
+    """
     DELETE FROM attachment
     WHERE id IN (SELECT id FROM attachment WHERE conversation_id = $1 LIMIT $2)
     """,

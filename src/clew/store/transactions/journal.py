@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFound
-from clew.store.transactions import attachments, rows
+from clew.store.transactions import attachments, grants, rows
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
     from clew.core.ids import TurnId
-    from clew.core.journal import CallKey, CallStatus, FullToolResult, JournaledCall
+    from clew.core.journal import CallKey, CallReason, CallStatus, FullToolResult, JournaledCall
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
@@ -33,6 +33,7 @@ def record_intent(  # noqa: PLR0913  (each is a column of its own)
     args: str,
     effect: Effect,
     requested: str | None = None,
+    reason: CallReason | None = None,
 ) -> tuple[JournaledCall, bool]:
     """
     Store that a call is about to run, and return whether this is the first time.
@@ -46,8 +47,8 @@ def record_intent(  # noqa: PLR0913  (each is a column of its own)
     inserted = t.execute(
         """
         INSERT INTO journal (turn_id, step, call_id, conversation_id, position, tool, args, effect,
-                             started_at, requested)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                             started_at, requested, reason, grant_id, untrusted)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         ON CONFLICT (turn_id, step, call_id) DO NOTHING
         """,
         key.turn_id,
@@ -60,8 +61,36 @@ def record_intent(  # noqa: PLR0913  (each is a column of its own)
         effect.value,
         t.now,
         requested,
+        reason and reason.text,
+        reason and reason.grant,
+        int(reason is not None and reason.untrusted),
     )
+    if inserted and reason is not None and reason.grant is not None:
+        grants.use_grant(t, reason.grant)
     return _get_call(t, key), bool(inserted)
+
+
+def record_reason(t: Tx, lease: Lease, key: CallKey, reason: CallReason) -> JournaledCall:
+    """
+    Replace the reason of a call that asked for approval once it ran, and need not wait for it.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    verify_lease_for_write(t, lease)
+    t.execute(
+        """
+        UPDATE journal SET reason = $4, grant_id = $5
+        WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
+        """,
+        key.turn_id,
+        key.step,
+        key.call_id,
+        reason.text,
+        reason.grant,
+    )
+    if reason.grant is not None:
+        grants.use_grant(t, reason.grant)
+    return _get_call(t, key)
 
 
 def count_rerun(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:

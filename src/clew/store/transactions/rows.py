@@ -12,6 +12,7 @@ from clew.core.delivery import Chunk, Delivery, DeliveryKind, DeliveryState
 from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
 from clew.core.entry import Entry, EntryKind, Role
+from clew.core.grant import Grant, GrantPattern
 from clew.core.inbox import InboxItem, InboxKind, InboxOutcome
 from clew.core.journal import CallKey, CallStatus, JournaledCall
 from clew.core.lease import Lease
@@ -122,19 +123,39 @@ JOURNAL = RecordQuery(
     _to_journaled_call,
     """
     SELECT turn_id, step, call_id, position, tool, args, effect, runs, requested, suspended,
-           status, format, result
+           status, format, result, reason, grant_id, untrusted
     FROM journal
     """,
-    {"effect": Effect, "status": CallStatus, "suspended": bool},
+    {"effect": Effect, "status": CallStatus, "suspended": bool, "untrusted": bool},
 )
 APPROVAL = RecordQuery(
     Approval,
     """
     SELECT id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at,
-           expires_at, answered_by, note, requested
+           expires_at, answered_by, note, requested, why, offer, preview, untrusted
     FROM approval
     """,
-    {"state": ApprovalState, "asked_at": from_millis, "expires_at": from_millis},
+    {
+        "state": ApprovalState,
+        "asked_at": from_millis,
+        "expires_at": from_millis,
+        "offer": GrantPattern.from_json,
+        "untrusted": bool,
+    },
+)
+GRANT = RecordQuery(
+    Grant,
+    """
+    SELECT id, scope, conversation_id, pattern, by, from_approval, created_at, expires_at,
+           uses_left, revoked_at
+    FROM approval_grant
+    """,
+    {
+        "pattern": GrantPattern.from_json,
+        "created_at": from_millis,
+        "expires_at": from_millis,
+        "revoked_at": from_millis,
+    },
 )
 _DELIVERY_TYPES = {
     "kind": DeliveryKind,

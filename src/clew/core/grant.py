@@ -1,0 +1,202 @@
+"""Grants: what a person has allowed for longer than one call, and how far it goes."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from clew.core.command_shape import CommandPattern, matches_glob
+from clew.core.command_suggestion import suggest_pattern
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.core.command_shape import ParsedCommand
+    from clew.core.ids import ApprovalId, ConversationId, GrantId
+    from clew.core.scope import Scope
+    from clew.core.tool_facts import ToolFacts
+
+#: Sandbox levels that keep nothing apart.
+_OPEN_LEVELS: Final = (None, "host")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GrantPattern:
+    """
+    The calls that a grant covers; made from the call that was shown.
+
+    A call that reaches further in any way (another command, host, folder or sandbox, a
+    write instead of a read, a message instead of a look) is not covered.
+    """
+
+    tool: str
+    commands: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    #: Folders; the files in them are covered, those in folders below them are not.
+    folders: tuple[str, ...] = ()
+    writes: bool = False
+    outward: bool = False
+    network: bool = False
+    sandbox: str | None = None
+
+    @property
+    def says(self) -> str:
+        """Return the text that is shown to a person."""
+        parts = [
+            *(f"`{one}`" for one in self.commands),
+            *(f"on {one}" for one in self.hosts),
+            *(f"{'writing' if self.writes else 'reading'} in {one}" for one in self.folders),
+        ]
+        what = ", ".join(parts) if parts else "any call"
+        where = f" ({self._place})" if self.commands else ""
+        return f"{self.tool}: {what}{where}"
+
+    @property
+    def _place(self) -> str:
+        if self.sandbox in _OPEN_LEVELS:
+            return "outside of the sandbox"
+        return "with the network" if self.network else "in the sandbox"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> GrantPattern:
+        """
+        Parse a stored pattern.
+
+        :raises ValueError: if a key or value is not known
+        """
+        values: dict[str, Any] = json.loads(text)
+        for name in ("commands", "hosts", "folders"):
+            values[name] = tuple(values.get(name, ()))
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(f"not the pattern of a grant: {error}") from error
+
+    def covers(self, tool: str, facts: ToolFacts | None, shape: ParsedCommand | None) -> bool:
+        """Return whether a call is covered; ``facts`` are ``None`` where a tool has none."""
+        if tool != self.tool:
+            return False
+        if facts is None:
+            return not (self.commands or self.hosts or self.folders)
+        return self._allows_reach(facts) and self._covers_parts(facts, shape)
+
+    def _allows_reach(self, facts: ToolFacts) -> bool:
+        return (
+            facts.sandbox == self.sandbox
+            and facts.network <= self.network
+            and facts.outward <= self.outward
+            and any(one.writes for one in facts.paths) <= self.writes
+            and not facts.cost_micros
+        )
+
+    def _covers_parts(self, facts: ToolFacts, shape: ParsedCommand | None) -> bool:
+        if (facts.command is None) == bool(self.commands):
+            return False
+        if bool(facts.hosts) != bool(self.hosts) or bool(facts.paths) != bool(self.folders):
+            return False
+        return (
+            (facts.command is None or covers_command(self.commands, facts, shape))
+            and all(host in self.hosts for host in facts.hosts)
+            and all(get_folder(one.path) in self.folders for one in facts.paths)
+        )
+
+
+class GrantTerm(enum.Enum):
+    """How long an answer holds, beyond the call that it is about."""
+
+    HOUR = "hour"  #: in this conversation
+    ALWAYS = "always"  #: in this scope, until it is revoked
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grant:
+    """A person's permission for calls like one that they were shown."""
+
+    id: GrantId
+    scope: Scope
+    #: Only there; ``None`` for all of the scope.
+    conversation_id: ConversationId | None
+    pattern: GrantPattern
+    by: str
+    from_approval: ApprovalId | None
+    created_at: datetime
+    #: ``None`` for never.
+    expires_at: datetime | None
+    #: ``None`` for any number.
+    uses_left: int | None = None
+    revoked_at: datetime | None = None
+
+
+def make_pattern(
+    tool: str, facts: ToolFacts | None, shape: ParsedCommand | None
+) -> GrantPattern | None:
+    """Return the pattern to offer for a call; ``None`` if it can only be allowed once."""
+    if facts is None:
+        return GrantPattern(tool=tool)
+    commands: tuple[str, ...] = ()
+    if facts.command is not None:
+        suggested = _suggest_commands(facts, shape)
+        if suggested is None:
+            return None
+        commands = suggested
+    made = GrantPattern(
+        tool=tool,
+        commands=commands,
+        hosts=tuple(dict.fromkeys(facts.hosts)),
+        folders=tuple(dict.fromkeys(get_folder(one.path) for one in facts.paths)),
+        writes=any(one.writes for one in facts.paths),
+        outward=facts.outward,
+        network=facts.network,
+        sandbox=facts.sandbox,
+    )
+    # What is offered must hold for the call itself.
+    return made if made.covers(tool, facts, shape) else None
+
+
+def _suggest_commands(facts: ToolFacts, shape: ParsedCommand | None) -> tuple[str, ...] | None:
+    if shape is None or shape.problem is not None or not may_redirect(facts, shape):
+        return None
+    found = [suggest_pattern(command) for command in shape.commands]
+    suggested = [one for one in found if one is not None]
+    return tuple(dict.fromkeys(suggested)) if len(suggested) == len(found) else None
+
+
+def covers_command(
+    patterns: tuple[str, ...], facts: ToolFacts, shape: ParsedCommand | None
+) -> bool:
+    """Return whether each command of a plain list matches one of the patterns."""
+    if shape is None or shape.problem is not None or not may_redirect(facts, shape):
+        return False
+    parsed = [CommandPattern.parse(one) for one in patterns]
+    return all(any(one.matches(command) for one in parsed) for command in shape.commands)
+
+
+def may_redirect(facts: ToolFacts, shape: ParsedCommand) -> bool:
+    """Return whether the files of all redirections lie in the workspace."""
+    if not shape.redirects:
+        return True
+    return facts.sandbox not in _OPEN_LEVELS and all(map(_is_below, shape.redirects))
+
+
+def _is_below(target: str) -> bool:
+    path = PurePosixPath(target)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def get_folder(path: str) -> str:
+    return str(PurePosixPath(path).parent)
+
+
+def matches_path(pattern: str, path: str) -> bool:
+    """
+    Return whether a path fits a pattern, in which ``*`` stands for any characters.
+
+    A pattern that is not absolute is compared with the end of the path.
+    """
+    return matches_glob(pattern if pattern.startswith("/") else f"*/{pattern}", path)

@@ -1,0 +1,255 @@
+"""
+Policy: whether a tool call may run, must be asked about, or is denied, and why.
+
+The first that applies decides: a ``deny`` rule, an ``ask`` rule, taint, a grant, an ``allow``
+rule, the tool's default, and last of all asking.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from clew.core.command_shape import CommandPattern, matches_glob
+from clew.core.effect import Effect
+from clew.core.grant import covers_command, make_pattern, matches_path
+from clew.core.tool_facts import ToolFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clew.core.command_shape import ParsedCommand
+    from clew.core.grant import Grant, GrantPattern
+    from clew.core.ids import GrantId
+    from clew.core.scope import Scope
+
+
+class Verdict(enum.Enum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyRule:
+    """A rule of the settings; each list that is empty holds for everything."""
+
+    then: Verdict
+    tools: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    #: Scopes (``chat:*``) and people (``telegram:42``).
+    who: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnknownFacts:
+    """Facts that a tool declares and that could not be made."""
+
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedCall:
+    """A tool call, as far as it is decided by."""
+
+    tool: str
+    effect: Effect
+    #: ``None`` for a tool that declares none.
+    facts: ToolFacts | UnknownFacts | None = None
+    #: Of the command in the facts.
+    shape: ParsedCommand | None = None
+    #: The tool itself asks for approval.
+    asks: bool = False
+    #: A plugin asks for approval of this call.
+    plugin_asks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedTurn:
+    """The turn of a call, as far as it is decided by."""
+
+    scope: Scope
+    #: As ``PLATFORM:ID``.
+    people: tuple[str, ...] = ()
+    #: Its context holds text that strangers may have written.
+    tainted: bool = False
+    #: Why nobody can be asked; ``None`` if somebody can.
+    no_answer: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What becomes of a call."""
+
+    verdict: Verdict
+    #: Stored with the call, for people.
+    why: str
+    #: The grant that allows it.
+    grant: GrantId | None = None
+    #: What a person may allow for longer than this call; ``None`` for nothing.
+    offer: GrantPattern | None = None
+    #: No rule and no grant is about it.
+    is_default: bool = False
+
+
+#: Levels of the sandbox that keep nothing apart.
+_HOST: Final = "host"
+
+
+def decide(
+    call: JudgedCall, rules: Sequence[PolicyRule], grants: Iterable[Grant], turn: JudgedTurn
+) -> Decision:
+    """Decide about a call."""
+    decision = _decide(call, rules, grants, turn)
+    if decision.verdict is Verdict.ASK and turn.no_answer is not None:
+        return Decision(verdict=Verdict.DENY, why=turn.no_answer)
+    return decision
+
+
+def _decide(
+    call: JudgedCall, rules: Sequence[PolicyRule], grants: Iterable[Grant], turn: JudgedTurn
+) -> Decision:
+    if (restricted := _apply_restrictions(call, rules, turn)) is not None:
+        return restricted
+    assert not isinstance(call.facts, UnknownFacts)
+    for grant in grants:
+        if grant.pattern.covers(call.tool, call.facts, call.shape):
+            why = f"grant {grant.id}: {grant.pattern.says}"
+            return Decision(verdict=Verdict.ALLOW, why=why, grant=grant.id)
+    for number, rule in enumerate(rules, 1):
+        if rule.then is Verdict.ALLOW and _match(rule, call, turn) is _Match.YES:
+            return Decision(verdict=Verdict.ALLOW, why=f"rule {number} allows it")
+    return _apply_default(call)
+
+
+def _apply_restrictions(
+    call: JudgedCall, rules: Sequence[PolicyRule], turn: JudgedTurn
+) -> Decision | None:
+    """Return what no grant can change: rules that deny or ask, unknown facts, taint."""
+    matches = [(n, rule, _match(rule, call, turn)) for n, rule in enumerate(rules, 1)]
+    for number, rule, match in matches:
+        if rule.then is Verdict.DENY and match is _Match.YES:
+            return Decision(verdict=Verdict.DENY, why=f"rule {number} denies it")
+    if isinstance(call.facts, UnknownFacts):
+        return _ask(f"nobody knows what it does: {call.facts.why}")
+    for number, rule, match in matches:
+        if rule.then is Verdict.ASK and match is _Match.YES:
+            return _ask(f"rule {number} asks")
+        if rule.then is not Verdict.ALLOW and match is _Match.MAYBE:
+            return _ask(f"rule {number} may be about it, which cannot be seen")
+    if call.plugin_asks:
+        return _ask("a plugin asks")
+    if turn.tainted and call.facts is not None and call.facts.outward:
+        return _ask("it reaches outside, after the conversation has read text of strangers")
+    return None
+
+
+def _ask(why: str, offer: GrantPattern | None = None) -> Decision:
+    return Decision(verdict=Verdict.ASK, why=why, offer=offer)
+
+
+def _apply_default(call: JudgedCall) -> Decision:
+    facts = call.facts
+    assert not isinstance(facts, UnknownFacts)
+    why = None if call.asks else _find_default_reason(call.effect, facts)
+    if why is not None:
+        return Decision(verdict=Verdict.ALLOW, why=f"by default: {why}", is_default=True)
+    asked = "the tool asks" if call.asks else _describe_reach(facts)
+    return _ask(f"by default: {asked}", make_pattern(call.tool, facts, call.shape))
+
+
+def _find_default_reason(effect: Effect, facts: ToolFacts | None) -> str | None:
+    """Return why a call may run that nothing was said about; ``None`` if it may not."""
+    if facts is None:
+        return "the tool does not ask"
+    confined = facts.sandbox is not None and facts.sandbox != _HOST and not facts.network
+    if facts.command is not None:
+        return "it runs in the sandbox, without a network" if confined else None
+    if not all(one.inside for one in facts.paths) or facts.cost_micros:
+        return None
+    if effect is Effect.PURE:
+        return "it changes nothing"
+    if facts.outward or facts.hosts:
+        return None
+    if facts.paths:
+        return "it stays in the workspace"
+    return "it runs in the sandbox, without a network" if confined else None
+
+
+def _describe_reach(facts: ToolFacts | None) -> str:
+    assert facts is not None
+    if facts.sandbox == _HOST or (facts.command is not None and facts.sandbox is None):
+        return "it runs outside of the sandbox"
+    if facts.network:
+        return "it has the network"
+    if outside := [one.path for one in facts.paths if not one.inside]:
+        return f"{outside[0]} is outside of the workspace"
+    if facts.cost_micros:
+        return "it costs money"
+    return "it reaches outside" if facts.outward or facts.hosts else "it changes something"
+
+
+class _Match(enum.Enum):
+    YES = "yes"
+    NO = "no"
+    MAYBE = "maybe"
+
+
+def _match(rule: PolicyRule, call: JudgedCall, turn: JudgedTurn) -> _Match:
+    """Return whether a rule is about a call; one that allows must be about all of it."""
+    every = rule.then is Verdict.ALLOW
+    if rule.tools and not _any_fits(rule.tools, call.tool):
+        return _Match.NO
+    if rule.who and not _fits_people(rule.who, turn, every=every):
+        return _Match.NO
+    if not (rule.commands or rule.hosts or rule.paths):
+        return _Match.YES
+    if not isinstance(call.facts, ToolFacts):
+        # A rule that names the tool means it; another one is about tools that have such facts.
+        return _Match.MAYBE if call.tool in rule.tools else _Match.NO
+    parts = [
+        *([_match_command(rule.commands, call, every=every)] if rule.commands else []),
+        *([_match_hosts(rule.hosts, call.facts, every=every)] if rule.hosts else []),
+        *([_match_paths(rule.paths, call.facts, every=every)] if rule.paths else []),
+    ]
+    if _Match.NO in parts:
+        return _Match.NO
+    return _Match.MAYBE if _Match.MAYBE in parts else _Match.YES
+
+
+def _any_fits(patterns: Iterable[str], text: str) -> bool:
+    return any(matches_glob(one, text) for one in patterns)
+
+
+def _fits_people(patterns: Sequence[str], turn: JudgedTurn, *, every: bool) -> bool:
+    if _any_fits(patterns, turn.scope):
+        return True
+    fits = [_any_fits(patterns, one) for one in turn.people]
+    return bool(fits) and (all(fits) if every else any(fits))
+
+
+def _match_command(patterns: tuple[str, ...], call: JudgedCall, *, every: bool) -> _Match:
+    assert isinstance(call.facts, ToolFacts)
+    if call.facts.command is None:
+        return _Match.NO
+    if every:
+        covered = covers_command(patterns, call.facts, call.shape)
+        return _Match.YES if covered else _Match.NO
+    if call.shape is None or call.shape.problem is not None:
+        return _Match.MAYBE
+    parsed = [CommandPattern.parse(one) for one in patterns]
+    found = any(one.matches(command) for one in parsed for command in call.shape.commands)
+    return _Match.YES if found else _Match.NO
+
+
+def _match_hosts(patterns: tuple[str, ...], facts: ToolFacts, *, every: bool) -> _Match:
+    fits = [_any_fits(patterns, host) for host in facts.hosts]
+    return _Match.YES if fits and (all(fits) if every else any(fits)) else _Match.NO
+
+
+def _match_paths(patterns: tuple[str, ...], facts: ToolFacts, *, every: bool) -> _Match:
+    fits = [any(matches_path(one, each.path) for one in patterns) for each in facts.paths]
+    return _Match.YES if fits and (all(fits) if every else any(fits)) else _Match.NO
