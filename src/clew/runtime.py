@@ -21,6 +21,7 @@ from clew.agent.limits import CodeLimits
 from clew.agent.loop import AgentLoop
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.providers import is_known_provider
+from clew.agent.session_prefix import render_nothing
 from clew.agent.side_requests import request_side_answer
 from clew.agent.tool_names import list_tool_names
 from clew.clock import SystemClock
@@ -48,13 +49,14 @@ from clew.errors import ClewError, SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
 from clew.plugin.declarations import AfterTurn, Command, CompactorKind, Instructions
+from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
 from clew.sandbox.policy import HOST_WARNING
 from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
     from pydantic_ai.agent import AbstractAgent
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
     from clew.agent.compactor import Compactor
     from clew.agent.models import Model
+    from clew.agent.session_prefix import RenderInstructions
     from clew.api.operations import Operations
     from clew.commands.registry import ChatCommandReply, CommandContext, CommandRegistry
     from clew.config import Settings
@@ -162,7 +165,6 @@ def build_services(
     instructions = read_instructions(settings)
     models = make_models(settings)
     check_instruction_size(settings, instructions, window=get_model_context_window(models[0]))
-    agent = make_agent(settings, instructions, features)
     ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
@@ -171,16 +173,7 @@ def build_services(
         store=store,
         event_bus=EventBus(),
         ids=ids,
-        loop=AgentLoop(
-            agent,
-            max_steps=settings.agent.max_steps,
-            silence=settings.model.timeout,
-            longest_call=settings.tools.call_timeout,
-            code=CodeLimits(
-                toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout
-            ),
-            toolsets=make_feature_toolsets(settings, features, agent),
-        ),
+        loop=make_agent_loop(settings, instructions, features),
         models=ModelChain(models, RetryPolicy(), time.monotonic),
         compaction=CompactionService(
             store,
@@ -292,22 +285,37 @@ def make_after_turn_queue(
     )
 
 
-def make_agent(
-    settings: Settings, instructions: str, features: Features | None = None
-) -> AbstractAgent[Any, Any]:
+def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]:
     """
     Return the configured agent, which may import the user's own modules.
 
-    The tools of features are added in each run, those of the agent's own name left out.
+    The tools and instructions of features are added in each run.
 
     :raises SettingsError: if these cannot be imported
     """
-    features = features or get_features(settings)
     add_import_path(settings.home / "plugins")
     return build_agent(
-        instructions=_add_feature_instructions(instructions, features),
+        instructions=instructions,
         object_path=settings.agent.object,
         tool_modules=settings.tools.modules,
+    )
+
+
+def make_agent_loop(settings: Settings, instructions: str, features: Features) -> AgentLoop:
+    """
+    Return the loop that runs the configured agent, with what features add.
+
+    :raises SettingsError: if the agent cannot be imported
+    """
+    agent = make_agent(settings, instructions)
+    return AgentLoop(
+        agent,
+        max_steps=settings.agent.max_steps,
+        silence=settings.model.timeout,
+        longest_call=settings.tools.call_timeout,
+        code=CodeLimits(toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout),
+        toolsets=make_feature_toolsets(settings, features, agent),
+        render=make_instruction_renderer(settings, features),
     )
 
 
@@ -315,33 +323,22 @@ def make_feature_toolsets(
     settings: Settings, features: Features, agent: AbstractAgent[Any, Any]
 ) -> Sequence[AbstractToolset[Any]]:
     """Return the tools of features, unless the user's own agent is to have none."""
-    if settings.agent.object is not None and not settings.agent.features:
+    if not _uses_features(settings):
         return ()
     declared = features.values(ToolDeclaration)
     return (make_declared_toolset(declared, taken=list_tool_names(agent)),) if declared else ()
 
 
-def _add_feature_instructions(
-    instructions: str, features: Features
-) -> str | Callable[[], str | None]:
-    """Return the instructions; where features add some, a function that renders one text."""
-    declared = features.values(Instructions)
-    if not declared:
-        return instructions
-
-    def render_instructions() -> str | None:
-        texts = [instructions, *(_render_safely(one) for one in declared)]
-        return "\n\n".join(text.strip() for text in texts if text.strip()) or None
-
-    return render_instructions
+def make_instruction_renderer(settings: Settings, features: Features) -> RenderInstructions:
+    """Return the function that renders the instructions of features for a session."""
+    if not _uses_features(settings):
+        return render_nothing
+    return partial(render_instructions, features.values(Instructions))
 
 
-def _render_safely(declared: Instructions) -> str:
-    try:
-        return declared.render() or ""
-    except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
-        log.warning("instructions_failed", name=declared.name, error=repr(error))
-        return ""
+def _uses_features(settings: Settings) -> bool:
+    """Return whether the agent gets what features add."""
+    return settings.agent.object is None or settings.agent.features
 
 
 def make_compactor(settings: Settings, features: Features) -> Compactor:

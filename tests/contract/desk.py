@@ -41,7 +41,8 @@ T = TypeVar("T")
 TABLES: tuple[LiteralString, ...] = (
     "delivery_chunk", "delivery", "approval", "journal", "approval_grant", "attachment", "blob",
     "usage", "inbox", "entry", "turn", "base_item", "compaction", "head", "route", "lease",
-    "client", "session", "resent", "pending_title", "dedupe", "tombstone", "lock", "conversation",
+    "client", "session", "toolset", "resent", "pending_title", "dedupe", "tombstone", "lock",
+    "conversation",
 )  # fmt: skip
 
 BEGINNING = 1_800_000_000_000

@@ -127,7 +127,7 @@ def _fork(t: Tx, *, predecessor: SessionId) -> None:
     t.execute("UPDATE session SET ended_at = $1, end_reason = 'fork' WHERE ended_at IS NULL", t.now)
     sessions.insert_session(
         t, ConversationId("cnv_1"), predecessor=predecessor, opened_by="fork", opened_seq=1,
-        base=(), operation="op_fork", session_ids=new_session_id, instructions=None,
+        base=(), operation="op_fork", session_ids=new_session_id,
     )  # fmt: skip
 
 

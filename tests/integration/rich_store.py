@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, LiteralString, cast
 from clew.core.delivery import DeliveryKind, NewDelivery
 from clew.core.ids import DeliveryId
 from clew.core.route import RouteKey
+from clew.core.session_prefix import digest_tools
 from clew.core.turn import TurnOutcome
 from clew.store.transactions import turns
 from tests.contract import acting
@@ -27,6 +28,7 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
         "owner",
         {"id": "own_1", "host": "h", "pid": 7, "role": "serve", "version": "0", "started_at": FAR},
     ),
+    ("toolset", {"digest": digest_tools(ODD), "definitions": ODD, "used_at": 6}),
     (
         "client",
         {

@@ -165,6 +165,10 @@ REPAIRABLE = (
         everywhere=True,
     ),
     fault(
+        "session-tools",
+        "UPDATE session SET tools = 'gone' WHERE id = 'ses_{n}_2'",
+    ),
+    fault(
         "search-index",
         "UPDATE search_state SET indexed = (SELECT max(n) FROM entry)",
         on_postgres=("DELETE FROM search_todo WHERE n < 5",),
@@ -235,6 +239,11 @@ UNDECIDED = (
         "UPDATE blob SET bytes = CAST('other' AS @BYTES), size = 5"
         f" WHERE sha256 = (SELECT sha256 FROM attachment {_OF})",
         finds="blob-content",
+        everywhere=True,
+    ),
+    fault(
+        "tools-content",
+        "INSERT INTO toolset (digest, definitions, used_at) VALUES ('{n}', '[]', 1)",
         everywhere=True,
     ),
     fault("lost-conversation", _OTHER_INPUT, finds="deleted-rows", everywhere=True),

@@ -20,7 +20,8 @@ from clew.agent.messages import ModelRequest
 from clew.agent.protocols import LoopContext
 from clew.agent.request_replay import rebuild_request_body
 from clew.core.session_base import extend_base
-from clew.store.transactions import attachments, context, rows, sessions
+from clew.core.session_prefix import SessionPrefix
+from clew.store.transactions import attachments, context, rows, session_prefixes, sessions
 from tests.sent.asides import kind_of, unexplained_asides
 from tests.sent.models import model_of
 
@@ -152,6 +153,16 @@ class Place:
         contents = attachments.read_contents(self.t, collect_attachment_digests(found))
         return [insert_attachment_contents(message, contents) for message in found]
 
+    @property
+    def _prefix(self) -> SessionPrefix | None:
+        if self.session.instructions is None:
+            return None
+        tools = self.session.tools
+        return SessionPrefix(
+            instructions=self.session.instructions,
+            tools=None if tools is None else session_prefixes.read_tools(self.t, tools),
+        )
+
     async def body(self, request: CapturedRequest, shelf: Shelf) -> Any:
         """The request that would be made here, in the format and for the model of another."""
         assert request.json is not None
@@ -164,7 +175,7 @@ class Place:
     async def _made(self, shelf: Shelf, form: str, name: str, stream: bool, strict: bool) -> Any:
         found = LoopContext(
             messages=self.loaded,
-            instructions=self.session.instructions,
+            prefix=self._prefix,
             steps=0,
         )
         model = model_of(form, name, strict=strict)

@@ -13,7 +13,7 @@ from pydantic_ai.agent import AbstractAgent
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 # Standard output belongs to the conversation.
 pydantic_ai.BANNER_ENABLED = False
@@ -24,14 +24,12 @@ _IMPORT_FILES: Final = frozenset({__file__, importlib.__file__})
 
 def build_agent(
     *,
-    instructions: str | Callable[[], str | None],
+    instructions: str,
     object_path: str | None,
     tool_modules: Sequence[str] = (),
 ) -> AbstractAgent[Any, Any]:
     """
     Return the configured agent; without ``object_path`` one with these arguments.
-
-    Instructions that are a function are rendered when a session opens.
 
     :raises SettingsError: if the object of a setting cannot be imported or is not an agent
     """

@@ -25,7 +25,7 @@ from clew.core.tool_declaration import FACTS_KEY, UNTRUSTED_KEY
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from datetime import timedelta
 
     from pydantic_ai import DeferredToolRequests, RunContext
@@ -75,9 +75,14 @@ class JournalCapability(AbstractCapability[Any]):
     #: Time limit for a toolset to open and list its tools.
     toolset_timeout: timedelta
 
+    #: Keeps the list of tools that the session has.
+    freeze: Callable[[AbstractToolset[Any]], AbstractToolset[Any]]
+
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         bounded = add_result_reader(limit_toolsets(toolset, self.toolset_timeout), self.journal)
-        return JournaledToolset(bounded, self.journal, self.call_timeout, dict(self.retries))
+        return JournaledToolset(
+            self.freeze(bounded), self.journal, self.call_timeout, dict(self.retries)
+        )
 
     async def wrap_tool_execute(
         self,

@@ -39,6 +39,7 @@ from clew.agent.models import get_qualified_name
 from clew.agent.protocols import RequestInfo
 from clew.agent.provider_errors import IncompleteResponse, ResponseLimitExceeded
 from clew.agent.run_tasks import RunTaskTracker
+from clew.agent.session_prefix import PrefixCapability, render_nothing
 from clew.agent.tolerant.thinking import find_lone_close
 from clew.agent.tool_pairing import pair_calls_with_results
 from clew.core.events import DeltaKind
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
     from clew.agent.protocols import Journal, LoopContext, TurnLog
+    from clew.agent.session_prefix import RenderInstructions
 
 #: Default limit of a provider's silence.
 PROVIDER_TIMEOUT = timedelta(seconds=120)
@@ -86,8 +88,6 @@ class FinalAnswer:
     is_tool_output: bool
     #: The model reached its output limit.
     is_truncated: bool
-    #: As rendered for the last request.
-    instructions: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +116,7 @@ LoopResult = FinalAnswer | AwaitingApproval | StepLimitReached | RepeatedCalls
 class AgentLoop:
     """Runner of an agent's turns; keeps no state between runs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (settings, each with a default)
         self,
         agent: AbstractAgent[Any, Any],
         *,
@@ -126,8 +126,11 @@ class AgentLoop:
         longest_call: timedelta = MAX_CALL_TIME,
         code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
         toolsets: Sequence[AbstractToolset[Any]] = (),
+        render: RenderInstructions = render_nothing,
     ) -> None:
         self.agent = agent
+        #: Renders the instructions of features, when a session opens.
+        self.render = render
         #: Toolsets beside those of the agent.
         self.toolsets = toolsets
         #: Model requests that one turn may make.
@@ -152,15 +155,20 @@ class AgentLoop:
         """
         context = await log.read_context()
         beside, clock = RunTaskTracker(), RequestTimeouts(self.code_limits)
+        prefix = PrefixCapability(log, self.render, context.prefix)
         tools = JournalCapability(
-            journal, self.longest_call, context.retries, self.code_limits.toolset
+            journal,
+            self.longest_call,
+            context.retries,
+            self.code_limits.toolset,
+            freeze=prefix.freeze_toolset,
         )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(beside.cancel_remaining)
             stack.enter_context(self.agent.using_thread_executor(_TOOL_EXECUTOR))
-            if context.instructions is not None:
-                # Rendering them again could change them, and with them the prefix.
-                stack.enter_context(self.agent.override(instructions=context.instructions))
+            if (stored := prefix.overriding_parts) is not None:
+                # Not rendered again: the stored ones are sent.
+                stack.enter_context(self.agent.override(instructions=stored))
             async with clock.limit_code(
                 "before the run began", self.code_limits.preparation_seconds
             ):
@@ -170,12 +178,12 @@ class AgentLoop:
                         model=model,
                         usage_limits=_USAGE_LIMITS,
                         toolsets=self.toolsets,
-                        capabilities=[tools, beside, clock],
+                        capabilities=[tools, beside, clock, prefix],
                     )
                 )
             run.ctx.state.output_retries_used = context.retries.get(OUTPUT_KEY, 0)
             runner = _StepRunner(
-                self, run, log, journal, context, clock, model=model, stream=stream
+                self, run, log, journal, context, clock, prefix, model=model, stream=stream
             )
             await stack.enter_async_context(runner.record_lost_usage())
             return await runner.run_steps()
@@ -192,12 +200,14 @@ class _StepRunner:
         journal: Journal,
         context: LoopContext,
         clock: RequestTimeouts,
+        prefix: PrefixCapability,
         *,
         model: Model,
         stream: bool,
     ) -> None:
         self._run, self._log, self._journal = run, log, journal
         self._model, self._stream, self._timeouts = model, stream, clock
+        self._prefix = prefix
         self._call_timeout = loop.longest_call
         self._steps_left = loop.max_steps - context.steps
         self._silence = loop.silence.total_seconds()
@@ -209,7 +219,6 @@ class _StepRunner:
         # The first node handles the end of the context, which is stored already.
         self._is_stored = True
         self._answer: FinalAnswer | None = None
-        self._instructions = context.instructions
         # Characters of text emitted for the current response.
         self._emitted_chars = 0
         #: A received response that is not stored: its cost counts even if it never is.
@@ -258,19 +267,16 @@ class _StepRunner:
         await self._join_steering_messages(node)
         if (smaller := await self._log.compact_if_needed(self._model)) is not None:
             self._replace_history(node, smaller.messages)
+            self._prefix.continue_with(smaller.prefix)
             # A summary takes time: messages that came meanwhile join now, not a step later.
             await self._join_steering_messages(node)
         try:
             with self._log.waiting_for_model():
                 following = await self._receive_response(node)
         finally:
-            self._instructions = node.request.instructions
-            asked = RequestInfo(
-                model=get_qualified_name(self._model),
-                stream=self._stream,
-                instructions=self._instructions,
+            self._log.record_request(
+                RequestInfo(model=get_qualified_name(self._model), stream=self._stream)
             )
-            self._log.record_request(asked)
         self._steps_left -= 1
         self._steps_used += 1
         self._is_stored = False
@@ -406,7 +412,7 @@ class _StepRunner:
         return sum(limit.total_seconds() for limit in limits)
 
     async def _store_response(self, response: ModelResponse) -> None:
-        await self._log.store_response(response, self._instructions)
+        await self._log.store_response(response)
         self._unstored_response = None
 
     def _make_final_answer(self, response: ModelResponse, *, fresh: bool) -> FinalAnswer:
@@ -421,7 +427,6 @@ class _StepRunner:
             text=said or self._format_output(),
             is_tool_output=is_blank(said),
             is_truncated=response.finish_reason == "length",
-            instructions=self._instructions,
         )
 
     def _format_output(self) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
     from clew.core.journal import CallStatus, FullToolResult
+    from clew.core.session_prefix import SessionPrefix
     from clew.core.tool_facts import FactsFunction
 
 
@@ -25,8 +26,8 @@ class LoopContext:
 
     #: Ends in a request to send, or in a response whose calls are to be run.
     messages: Sequence[ModelMessage]
-    #: Rendered when the session opened; ``None`` for none.
-    instructions: str | None
+    #: Stored with the session; ``None`` before its first request.
+    prefix: SessionPrefix | None
     #: Model requests made in this turn.
     steps: int
     #: Corrections in a row in this turn: by tool, and for the answer as ``OUTPUT``.
@@ -40,8 +41,6 @@ class RequestInfo:
     #: As in settings: ``PROVIDER:MODEL``.
     model: str
     stream: bool
-    #: As rendered for this request; ``None`` for none.
-    instructions: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,8 +102,12 @@ class TurnLog(Protocol):
         """Record that a request was sent; whatever is stored next results from it."""
         ...
 
-    async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
-        """Append a response that is not the last, with its instructions, and count the step."""
+    async def store_prefix(self, prefix: SessionPrefix) -> None:
+        """Store the instructions and tools of the session, before its first request."""
+        ...
+
+    async def store_response(self, response: ModelResponse) -> None:
+        """Append a response that is not the last, and count the step."""
         ...
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:

@@ -1,7 +1,7 @@
 """
 Replay of requests: a stored context becomes a request as in any run.
 
-Agent, tools, settings and model are the current ones; messages and instructions are stored.
+Agent, tools, settings and model are the current ones; messages and prefix are stored.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.agent.protocols import ExecuteTool, LoopContext, RequestInfo, ToolRequest, ToolResult
     from clew.core.events import DeltaKind
+    from clew.core.session_prefix import SessionPrefix
 
 
 async def rebuild_request_body(
@@ -129,7 +130,10 @@ class _ReplayLog:
     def record_request(self, asked: RequestInfo) -> None:
         pass
 
-    async def store_response(self, response: ModelResponse, instructions: str | None) -> NoReturn:
+    async def store_prefix(self, prefix: SessionPrefix) -> None:
+        pass
+
+    async def store_response(self, response: ModelResponse) -> NoReturn:
         self.response = response
         raise _StopReplay
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.session_prefix import join_instructions
+
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId
     from clew.core.session import Session
@@ -44,7 +46,7 @@ class ContextView:
     @property
     def instructions(self) -> str | None:
         """Return the instructions as rendered for the first request; ``None`` before it."""
-        return self.session.instructions
+        return join_instructions(self.session.instructions)
 
     @property
     def tokens(self) -> int:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.core.ids import ConversationId, SessionId
+    from clew.core.session_prefix import InstructionPart
 
 # Why a session was opened or ended. The reason of a rotation is both: it becomes the closed head's
 # end_reason unless it has one already, and stays as the successor's opened_by.
@@ -39,10 +40,12 @@ class Session:
     opened_by: str
     #: The last seq before it opened: its own entries are those above.
     opened_seq: int
-    #: Rendered once when it opened, passed to the model as stored.
-    instructions: str | None
+    #: Rendered before its first request and sent as stored; ``None`` before that.
+    instructions: tuple[InstructionPart, ...] | None
     ended_at: datetime | None
     end_reason: str | None
+    #: Digest of the definitions of its tools; ``None`` until its first request.
+    tools: str | None = None
 
     @property
     def is_open(self) -> bool:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from clew.agent.attachments import count_content_bytes
 from clew.agent.compactor import estimate_size, get_reported_tokens
 from clew.core.compaction import is_credible_count
+from clew.core.session_prefix import SessionPrefix
 from clew.engine.attachments import load_messages
-from clew.store.transactions import context
+from clew.store.transactions import context, session_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 #: Maximum number of cached conversations, and of bytes of their messages as JSON.
 MAX_CONVERSATIONS = 64
 MAX_BYTES = 16_000_000
+#: Maximum number of cached lists of tools.
+MAX_TOOLSETS = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +81,8 @@ class ContextCache:
         self._store, self._most, self._most_bytes = store, most, most_bytes
         self._pictures = pictures
         self._contexts: OrderedDict[ConversationId, CachedContext] = OrderedDict()
+        #: Definitions of tools by digest: they never change.
+        self._tools: OrderedDict[str, str | None] = OrderedDict()
 
     def __contains__(self, conversation: ConversationId) -> bool:
         return conversation in self._contexts
@@ -110,6 +115,19 @@ class ContextCache:
         self._contexts.move_to_end(conversation)
         self._evict_excess()
         return state
+
+    async def load_prefix(self, session: Session) -> SessionPrefix | None:
+        """Return the instructions and tools of a session; ``None`` before its first request."""
+        if session.instructions is None:
+            return None
+        if (digest := session.tools) is not None and digest not in self._tools:
+            self._tools[digest] = await self._store.read(session_prefixes.read_tools, digest)
+            while len(self._tools) > MAX_TOOLSETS:
+                self._tools.popitem(last=False)
+        return SessionPrefix(
+            instructions=session.instructions,
+            tools=None if digest is None else self._tools[digest],
+        )
 
     async def load_messages(self, stored: Sequence[str]) -> list[ModelMessage]:
         """Return stored messages as the model reads them."""

@@ -17,6 +17,7 @@ from clew.store.transactions import (
     locks,
     maintenance,
     owners,
+    session_prefixes,
     undelete,
 )
 from clew.wording import DELETED_NOTICE
@@ -50,6 +51,7 @@ async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceRepor
         idempotency.delete_expired_keys,
         deletion.delete_expired_event_keys,
         hook_marks.delete_old_marks,
+        session_prefixes.delete_unused_tools,
     ):
         while await store.write(forget):
             pass

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clew.agent import messages
 from clew.agent.protocols import LoopContext
 from clew.agent.request_replay import rebuild_request_body
+from clew.core.session_prefix import join_instructions
 from clew.errors import NotFound
 from clew.store.transactions import model_requests
 
@@ -43,8 +44,8 @@ async def find_request(means: EngineServices, turn: TurnId, step: int) -> Record
     """
     Return the rebuilt request of a step; the last one if several were sent for it.
 
-    Messages and instructions are the stored ones; the agent, its tools and the model are
-    the current ones.
+    Messages, instructions and tools are the stored ones; the agent and the model are the
+    current ones.
 
     :raises NotFound: if there is no such turn, or no request for this step is stored
     :raises OperationRefused: if nothing was sent: the step failed before its request
@@ -79,7 +80,7 @@ async def rebuild_request(
         messages=await means.context_cache.load_messages(
             [message.message for message in before.messages]
         ),
-        instructions=before.session.instructions,
+        prefix=await means.context_cache.load_prefix(before.session),
         steps=0,
     )
     model = await resolve_model(means, entry.conversation_id, name)
@@ -89,7 +90,7 @@ async def rebuild_request(
         entry=entry,
         model=name,
         stream=stream,
-        instructions=context.instructions,
+        instructions=join_instructions(before.session.instructions),
         context=context,
         body=await rebuild_request_body(means.loop, context, model, stream=stream),
     )

@@ -85,7 +85,7 @@ class TurnFinisher:
 
     def _make_step(self, answer: FinalAnswer) -> turns.StepRecord | None:
         response = next((m for m in answer.unstored if isinstance(m, messages.ModelResponse)), None)
-        return None if response is None else self._log.make_step(response, answer.instructions)
+        return None if response is None else self._log.make_step(response)
 
     async def finish_failed(self, error: str, code: str) -> None:
         if self._log.partial_text:

@@ -21,7 +21,7 @@ from clew.core.model_changed import read_model_change
 from clew.engine.context_cache import estimate_context_tokens
 from clew.engine.store_retry import retry_shielded
 from clew.errors import SessionEnded
-from clew.store.transactions import entries, sessions, turns
+from clew.store.transactions import entries, session_prefixes, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.core.ids import InboxId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
+    from clew.core.session_prefix import SessionPrefix
     from clew.core.turn import Turn
     from clew.engine.protocols import ContextCompactor, WaitPermit
     from clew.engine.services import EngineServices
@@ -85,7 +86,6 @@ class StoreTurnLog:
         self._permit, self._compactor = permit, compactor
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
-        self._instructions: str | None = None
         #: The parameters of the newest request.
         self._request_info: RequestInfo | None = None
         self._partial_chunks: list[str] = []
@@ -120,13 +120,12 @@ class StoreTurnLog:
     async def read_context(self) -> LoopContext:
         state = await self._context_cache.refresh_context(self._turn.conversation_id)
         self._session = state.session.id
-        self._instructions = state.session.instructions
         self.message_count = len(state.messages)
         self._tokens = estimate_context_tokens(state)
         self._last_seq = state.position.seq
         return LoopContext(
             messages=[kept.message for kept in state.messages],
-            instructions=state.session.instructions,
+            prefix=await self._context_cache.load_prefix(state.session),
             steps=self._steps,
             retries=self._retries,
         )
@@ -160,13 +159,20 @@ class StoreTurnLog:
             message = messages.with_request_info(message, self._request_info)
         return messages.message_to_draft(self._ids.new_entry_id(), message)
 
-    async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
+    async def store_prefix(self, prefix: SessionPrefix) -> None:
+        await self.write_to_head(
+            lambda session: self._store.once.write(
+                session_prefixes.store_prefix, self._lease, session, prefix
+            )
+        )
+
+    async def store_response(self, response: ModelResponse) -> None:
         draft = self.make_draft(response)
         self._tokens += estimate_size(response).tokens
         reported = get_reported_tokens(response)
         if reported and is_credible_count(reported, estimated=self._tokens):
             self._tokens = reported
-        step = self.make_step(response, instructions)
+        step = self.make_step(response)
         await self._append_entries(
             lambda session: self._store.once.write(
                 turns.store_step,
@@ -206,7 +212,6 @@ class StoreTurnLog:
     async def store_attempt(self, text: str) -> None:
         draft = self.make_notice_draft(EntryKind.ATTEMPT, ATTEMPT_FORMAT, text)
         draft = replace(draft, message=messages.dump_attempt(self._request_info))
-        instructions = None if self._request_info is None else self._request_info.instructions
         await self._append_entries(
             lambda session: self._store.once.write(
                 turns.store_attempt,
@@ -214,7 +219,6 @@ class StoreTurnLog:
                 session,
                 self._turn.id,
                 draft,
-                instructions=instructions if self._instructions is None else None,
             )
         )
 
@@ -298,12 +302,9 @@ class StoreTurnLog:
             message="null",
         )
 
-    def make_step(self, response: ModelResponse, instructions: str | None) -> turns.StepRecord:
+    def make_step(self, response: ModelResponse) -> turns.StepRecord:
         """Return the record that is stored with a response."""
-        return turns.StepRecord(
-            request=self._build_usage_record(response),
-            instructions=instructions if self._instructions is None else None,
-        )
+        return turns.StepRecord(request=self._build_usage_record(response))
 
     def _build_usage_record(self, response: ModelResponse) -> UsageRecord:
         usage = response.usage

@@ -128,8 +128,8 @@ class Instructions:
     """A part of the instructions, rendered when a session opens."""
 
     name: str
-    #: Returns the text; ``None`` for none.
-    render: Callable[[], str | None]
+    #: Given the ``TurnContext`` if it takes an argument; returns the text, ``None`` for none.
+    render: Callable[..., str | Awaitable[str | None] | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -363,8 +363,14 @@ class Registry:
         )
         self._add("tool", name, made)
 
-    def add_instructions(self, name: str, render: Callable[[], str | None]) -> None:
-        """Declare a part of the instructions, rendered when a session opens."""
+    def add_instructions(
+        self, name: str, render: Callable[..., str | Awaitable[str | None] | None]
+    ) -> None:
+        """
+        Declare a part of the instructions, rendered when a session opens.
+
+        ``render`` may be asynchronous, and is given the ``TurnContext`` if it takes an argument.
+        """
         self._add("instructions", name, Instructions(name=name, render=render))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:

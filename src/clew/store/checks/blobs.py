@@ -1,10 +1,11 @@
-"""Attachments: each has its bytes, which match their hash and size."""
+"""Stored contents: attachments have their bytes, sessions their tools; hashes match."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING
 
+from clew.core.session_prefix import digest_tools
 from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation, sql_check
 
 if TYPE_CHECKING:
@@ -79,6 +80,24 @@ def _find_unreferenced(t: Tx, again: Violation | None = None) -> list[Violation]
     ]
 
 
+def _forget_tools(t: Tx, found: Violation) -> None:
+    t.execute("UPDATE session SET tools = NULL WHERE id = $1", found.subject)
+
+
+def _find_changed_tools(t: Tx, again: Violation | None = None) -> list[Violation]:
+    return [
+        Violation(
+            conversation=None,
+            seq=None,
+            subject=digest,
+            repairable=False,
+            detail=f"the list of tools {digest[:12]} was changed",
+        )
+        for digest, definitions in t.fetch_all("SELECT digest, definitions FROM toolset")
+        if (again is None or again.subject == digest) and digest_tools(definitions) != digest
+    ]
+
+
 def _delete_unreferenced(t: Tx, found: Violation) -> None:
     t.execute(
         """
@@ -116,5 +135,25 @@ CHECKS: tuple[Check, ...] = (
         find=_find_unreferenced,
         repair="remove the bytes of {subject}",
         repair_fn=_delete_unreferenced,
+    ),
+    sql_check(
+        "session-tools",
+        "A session has the definitions of its tools.",
+        """
+        SELECT s.conversation_id, CAST(NULL AS BIGINT), s.id, 1,
+               'the list of tools of session ' || s.id || ' is missing'
+        FROM session s
+        WHERE s.tools IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM toolset k WHERE k.digest = s.tools) {s.conversation_id}
+        """,
+        repair="have session {subject} store its tools anew with its next request",
+        mend=_forget_tools,
+        refused=True,
+    ),
+    Check(
+        name="tools-content",
+        description="A list of tools is the one that was stored.",
+        find=_find_changed_tools,
+        manual_fix="restore a backup that has it, or compress the conversations that use it",
     ),
 )

@@ -31,7 +31,6 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
     origin: str | None = None,
     origin_seq: int | None = None,
     adhoc: bool = False,
-    instructions: str | None = None,
 ) -> SessionId:
     """
     Store a conversation with its first session, and return that session's id.
@@ -64,7 +63,6 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
         base=base,
         operation=conversation,
         session_ids=session_ids,
-        instructions=instructions,
     )
     t.execute(
         "INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)", conversation, session

@@ -9,6 +9,7 @@ from clew.core.export_format import schema
 from clew.core.export_format.records import ConversationExport
 from clew.core.export_format.schema import Record, row_to_record
 from clew.core.inbox import END_COMMAND
+from clew.core.session_prefix import join_instructions, load_instructions
 from clew.errors import NotFound
 from clew.store.transactions.conversations import list_routes
 from clew.store.transactions.entries import get_entry_hash
@@ -116,6 +117,10 @@ def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
         conversation,
     )
     records = {record["id"]: record for record in (row_to_record(schema.SESSION, r) for r in found)}
+    for record in records.values():
+        if (stored := record["instructions"]) is not None:
+            # Parts matter to the bytes of requests only; people and other programs read a text.
+            record["instructions"] = join_instructions(load_instructions(stored))
     ordered = [records[session.id] for session in list_sessions(t, conversation)]
     for record in ordered:
         record["base"] = [schema.encode_base_item(item) for item in get_base(t, record["id"])]

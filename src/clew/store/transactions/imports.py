@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from clew.core.conversation import TitledBy
 from clew.core.export_format.divergence import ChainSummary
 from clew.core.route import Route, RouteKey
+from clew.core.session_prefix import text_to_instructions
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import StoreError, UsageError
 from clew.store.transactions import leases
@@ -232,7 +233,7 @@ def _insert_session(t: Tx, record: Record) -> None:
         record["opened_by"],
         record["opened_seq"],
         record["operation"],
-        record["instructions"],
+        text_to_instructions(record["instructions"]),
         record["ended_at"],
         record["end_reason"],
     )
@@ -260,7 +261,7 @@ def _store_session(t: Tx, record: Record) -> None:
         """,
         record["id"],
         record["conversation"],
-        record["instructions"],
+        text_to_instructions(record["instructions"]),
         record["ended_at"],
         record["end_reason"],
     )

@@ -17,6 +17,7 @@ from clew.core.inbox import InboxItem, InboxKind, InboxOutcome
 from clew.core.journal import CallKey, CallStatus, JournaledCall
 from clew.core.lease import Lease
 from clew.core.session import Session
+from clew.core.session_prefix import load_instructions
 from clew.core.turn import StopRequest, Turn, TurnOutcome, TurnState
 from clew.store.records import RecordQuery
 
@@ -66,10 +67,14 @@ SESSION = RecordQuery(
     Session,
     """
     SELECT id, conversation_id, predecessor, opened_at, opened_by, opened_seq, instructions,
-           ended_at, end_reason
+           ended_at, end_reason, tools
     FROM session
     """,
-    {"opened_at": from_millis, "ended_at": from_millis},
+    {
+        "opened_at": from_millis,
+        "ended_at": from_millis,
+        "instructions": load_instructions,
+    },
 )
 ENTRY = RecordQuery(
     Entry,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core import session as reasons
 from clew.core.session import Head, Session
 from clew.core.session_base import Base, BaseItem, EntryRange, InlineMessage
 from clew.errors import NotFound, RotationConflict, StoreError
-from clew.store.transactions import rows
+from clew.store.transactions import rows, session_prefixes
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
@@ -76,7 +77,6 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
     base: Base,
     operation: str,
     session_ids: SessionIdFactory,
-    instructions: str | None,
 ) -> SessionId:
     """Store a session under the first free proposed id; its predecessor must have ended."""
     for _ in range(_MAX_ID_TRIES):
@@ -86,8 +86,8 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
         inserted = t.execute(
             """
             INSERT INTO session (id, conversation_id, predecessor, opened_at, opened_by, opened_seq,
-                                 operation, instructions)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING
+                                 operation)
+            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING
             """,
             session,
             conversation,
@@ -96,7 +96,6 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
             opened_by,
             opened_seq,
             operation,
-            instructions,
         )
         if inserted:
             _insert_base(t, session, base)
@@ -125,7 +124,7 @@ def _base_item_columns(item: BaseItem) -> tuple[int | None, int | None, str | No
     return None, None, item.format, item.message
 
 
-def rotate_session(  # noqa: PLR0913  (each is a column of its own)
+def rotate_session(
     t: Tx,
     lease: Lease,
     *,
@@ -134,15 +133,14 @@ def rotate_session(  # noqa: PLR0913  (each is a column of its own)
     base: Base,
     reason: str,
     session_ids: SessionIdFactory,
-    instructions: str | None = None,
 ) -> Session:
     """
     Close the head session, open its successor and move the head.
 
     The reason becomes the closed head's ``end_reason`` unless it has one, and the
-    successor's ``opened_by``. Without ``instructions`` the successor keeps those of its
-    predecessor. Repeating it with the same ``operation`` returns the session that the first
-    call opened.
+    successor's ``opened_by``. Instructions and tools are rendered anew with the successor's
+    first request, except after a rewind, whose context begins as before. Repeating it with
+    the same ``operation`` returns the session that the first call opened.
 
     :raises LeaseLost: if the lease is not held any more
     :raises RotationConflict: if the head or the last seq is not the expected one; nothing
@@ -167,8 +165,9 @@ def rotate_session(  # noqa: PLR0913  (each is a column of its own)
         base=base,
         operation=operation,
         session_ids=session_ids,
-        instructions=head.instructions if instructions is None else instructions,
     )
+    if reason == reasons.REWIND:
+        session_prefixes.copy_prefix(t, head.id, successor)
     move_head(t, lease.conversation_id, successor)
     return get_session(t, successor)
 

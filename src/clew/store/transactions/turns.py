@@ -306,8 +306,6 @@ class StepRecord:
     """Request data of a model response, stored beside its text."""
 
     request: UsageRecord
-    #: As rendered for the session's first request; stored with the session.
-    instructions: str | None
 
 
 def store_step(
@@ -331,13 +329,13 @@ def store_step(
     before = leases.verify_lease_for_write(t, lease)
     entries = append_entries(t, lease, session, drafts, turn=turn)
     if entries and entries[-1].seq > before:
-        _count_step(t, session, turn, step)
+        _count_step(t, turn, step)
         if said is not None:
             deliver_turn_text(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
     return entries
 
 
-def _count_step(t: Tx, session: SessionId, turn: TurnId, step: StepRecord | None) -> None:
+def _count_step(t: Tx, turn: TurnId, step: StepRecord | None) -> None:
     row = t.fetch_one(
         "UPDATE turn SET steps = steps + 1 WHERE id = $1 RETURNING conversation_id, steps", turn
     )
@@ -347,16 +345,6 @@ def _count_step(t: Tx, session: SessionId, turn: TurnId, step: StepRecord | None
         return
     t.execute("UPDATE turn SET model = $2 WHERE id = $1", turn, step.request.model)
     record_usage(t, conversation, step.request, turn=turn, step=number)
-    _store_instructions(t, session, step.instructions)
-
-
-def _store_instructions(t: Tx, session: SessionId, instructions: str | None) -> None:
-    if instructions is not None:
-        t.execute(
-            "UPDATE session SET instructions = $2 WHERE id = $1 AND instructions IS NULL",
-            session,
-            instructions,
-        )
 
 
 def store_request(
@@ -402,20 +390,14 @@ def store_attempt(
     session: SessionId,
     turn: TurnId,
     draft: NewEntry,
-    *,
-    instructions: str | None = None,
 ) -> list[Entry]:
     """
     Append a failed request, outside the context; repeating it changes nothing.
 
-    The ``instructions`` that it was sent with become the session's.
-
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    stored = append_entries(t, lease, session, [draft], turn=turn)
-    _store_instructions(t, session, instructions)
-    return stored
+    return append_entries(t, lease, session, [draft], turn=turn)
 
 
 def suspend_turn(t: Tx, lease: Lease, turn: TurnId) -> Turn:
@@ -478,7 +460,7 @@ def finish_turn(  # noqa: PLR0913  (each is a column of its own)
     check_transition("turn", TRANSITIONS, found.state, TurnState.DONE)
     entries = append_entries(t, lease, session, drafts, turn=turn)
     if step is not None:
-        _count_step(t, session, turn, step)
+        _count_step(t, turn, step)
     if not _close_turn(t, turn, outcome, error, error_code, taken_back=taken_back):
         raise TurnRolledBack(turn)  # since the read
     deny_open_approvals(t, turn, note=SystemNote.TURN_ENDED)
