@@ -211,7 +211,8 @@ class Player:
         found: list[str] = []
         for _ in range(chance.randrange(2, 7)):
             if chance.random() < 0.45:
-                found += list(chance.choice(("tell ", "please ", "go ", "yes ", "no ", "any ")))
+                for _ in range(chance.randrange(1, 9)):
+                    found += chance.choice(("tell ", "please ", "go ", "yes ", "no ", "any "))
                 found += str(self.played.keys + len(found))
             else:
                 found.append(chance.choice(_KEYS))
@@ -309,7 +310,12 @@ class Player:
         await self._until(lambda: len(session.app.screen_stack) == 1, "the way back")
 
     async def _same_as_stored(self) -> None:
-        await self._until(self._has_last_entry, "the last entry")
+        try:
+            await self._until(self._has_last_entry, "the last entry")
+        except AssertionError as error:
+            view = self._session.app.controller.view
+            facts = (view.conversation, view.seq, view.link, view.state, self._session.text)
+            raise AssertionError(f"{error}: {facts}") from error
         await self._session.same()
 
     async def _has_last_entry(self) -> bool:
