@@ -49,9 +49,10 @@ class FeatureRunner:
         owner: OwnerId,
         *,
         longest_pause: float = LONGEST_PAUSE,
+        lock_duration: timedelta = LEADER_LOCK_DURATION,
     ) -> None:
         self._features, self._context, self._owner = features, context, owner
-        self._longest_pause = longest_pause
+        self._longest_pause, self._lock_duration = longest_pause, lock_duration
         self._throttle = LogThrottle()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -98,20 +99,25 @@ class FeatureRunner:
 
     async def _run_while_leading(self, lock: str, service: Service) -> None:
         """Run a service while this process holds its lock; return if another one does."""
-        period = LEADER_LOCK_DURATION.total_seconds() / 2
-        if not await self._lead(lock, LEADER_LOCK_DURATION):
+        period = self._lock_duration.total_seconds() / 2
+        if not await self._lead(lock, self._lock_duration):
             await asyncio.sleep(period)
             return
-        running = asyncio.ensure_future(service.run(self._context))
+        running = asyncio.create_task(self._start_service(service), name=lock)
         try:
-            while not running.done() and await self._lead(lock, LEADER_LOCK_DURATION):
+            while not running.done() and await self._lead(lock, self._lock_duration):
                 await asyncio.wait({running}, timeout=period)
         finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
-            with suppress(StoreError):
-                await self._context.store.write(locks.release_lock, lock, self._owner)
+            try:
+                await cancel_and_wait(running)
+            finally:
+                with suppress(StoreError):
+                    await self._context.store.write(locks.release_lock, lock, self._owner)
+        if not running.cancelled():
+            running.result()
+
+    async def _start_service(self, service: Service) -> None:
+        await service.run(self._context)
 
     async def _run_periodically(self, work: PeriodicWork) -> None:
         while True:

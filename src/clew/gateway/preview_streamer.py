@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -100,10 +99,10 @@ class PreviewStreamer:
             async for event in events:
                 growing.apply_event(event)
         finally:
-            beat.cancel()
-            with suppress(asyncio.CancelledError):
-                await beat
+            await cancel_and_wait(beat)
             await events.aclose()
+            if not beat.cancelled():
+                beat.result()
 
     async def _refresh_periodically(self, growing: _AnswerPreview) -> None:
         while True:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from websockets.exceptions import ConnectionClosed
 
+from clew.background import cancel_and_wait
 from clew.errors import AccountRefused, NotSent
 from clew.gateway.channels.discord.codec import INTENTS
 from clew.gateway.http import open_websocket
@@ -98,11 +99,8 @@ class GatewayConnection:
         await self._disconnect()
 
     async def _disconnect(self) -> None:
-        for task in (self._reader_task, self._heartbeat_task):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        tasks = (self._reader_task, self._heartbeat_task)
+        await cancel_and_wait(*(task for task in tasks if task is not None))
         # A clean close if Discord answers at once; else the connection is dropped.
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_TIMEOUT):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from websockets.exceptions import ConnectionClosed
 
+from clew.background import cancel_and_wait
 from clew.errors import AccountRefused, NotSent
 from clew.gateway.http import open_websocket
 
@@ -44,9 +45,7 @@ class SocketModeConnection:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._reader_task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._reader_task
+        await cancel_and_wait(self._reader_task)
         # A clean close if Slack answers at once; else the connection is dropped.
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_TIMEOUT):
