@@ -21,7 +21,7 @@ _LINE = 400
 #: Headers that are part of an answer.
 _HEADERS = ("content-type", "x-should-retry", "retry-after", "allow", "x-clew-conversation")
 _VARYING = re.compile(
-    r"\b(?:cnv|trn|ent|inb|dlv|apr|cli|own|op|use|att)_[0-9a-f]{28}"
+    r"\b(?:cnv|trn|ent|inb|dlv|apr|grt|cli|own|op|use|att)_[0-9a-f]{28}"
     r"|\b\d{8}_\d{6}_[0-9a-f]{6}\b"
 )
 _REPLACED: tuple[tuple[str, str], ...] = (

@@ -16,6 +16,7 @@ from clew.api.rpc.connection import serve_client
 from clew.clock import SystemClock
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
 from clew.core.ids import ApprovalId, ConversationId, TurnId
+from clew.core.scope import LOCAL
 from clew.features.webhooks import codec as webhook_codec
 from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec
@@ -205,6 +206,39 @@ async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: Me
     assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.DENIED
     await desk.quiet()
     assert desk.world.tools.ran == {}
+
+
+async def test_always_holds_from_then_on_and_says_what_it_allows(desk: MemoryDesk) -> None:
+    desk.platform.post_message("pay dare")
+    conversation = await questions(desk, 2)
+    first, second = await desk.world.engine.list_approvals(conversation)
+    (shown,) = [one for one in desk.platform.messages if f"{first.tool}: any call" in one.text]
+    assert "/approve hour), or always (/approve always), this can be allowed" in shown.text
+    assert [label for label, _ in shown.buttons] == ["Allow", "For an hour", "Always", "Refuse"]
+    desk.platform.post_message("/approve 1 always")
+    desk.platform.post_message("/deny 2 there is no money left")
+    await desk.quiet()
+    assert [name.split()[0] for name in desk.world.tools.ran] == [first.tool]
+    told = await desk.world.shape(conversation)
+    assert any("not approved: there is no money left" in one for one in told)
+    desk.platform.post_message(first.tool)
+    await desk.quiet()
+    assert sum(desk.world.tools.ran.values()) == 2
+    desk.platform.post_message("/grants")
+    desk.platform.post_message("/why 1")
+    desk.platform.post_message("/revoke 1")
+    await until(lambda: "Such calls ask again" in desk.platform.list_texts()[-1])
+    grants, why, revoked = desk.platform.list_texts()[-3:]
+    assert grants.startswith(f"1. {first.tool}: any call, always, by memory:42 on ")
+    assert why.startswith(f'{first.tool} {{"what":"bread"}} (ok): grant grt_')
+    assert revoked == f"Taken back: {first.tool}: any call. Such calls ask again."
+    desk.platform.post_message(second.tool)
+    await questions(desk, 3)
+    event = desk.platform.press_button("For an hour")
+    await until(lambda: event in desk.platform.answers)
+    await desk.quiet()
+    (grant,) = await desk.world.engine.grants.list_grants(viewer=LOCAL)
+    assert (grant.conversation_id, grant.from_approval is not None) == (conversation, True)
 
 
 def _press(platform: MemoryPlatform, user: str) -> str:

@@ -14,7 +14,8 @@ from clew.api.operation_context import OperationContext
 from clew.api.operation_scope import PUBLIC, CallerKind, NamedKind
 from clew.api.operations import HttpBinding, Operation
 from clew.api.routes import iter_endpoints
-from clew.core.ids import ConversationId
+from clew.core.grant import GrantPattern
+from clew.core.ids import ConversationId, GrantId
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
 from clew.core.turn import TurnState
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from clew.api.operations import AnyOperation
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
+    from clew.store.contract import Tx
 
 OWNER, GUEST = local_route("talk"), Route.parse("agent:main:telegram:dm:42")
 #: Values of the fields that name nothing.
@@ -64,6 +66,7 @@ async def make_things(engine: Engine, route: Route, text: str, *, settled: bool 
 
     await wait_until(asked)
     (approval,) = await engine.list_approvals(talk)
+    store = engine._services.store  # pyright: ignore[reportPrivateUsage]
     if settled:
         await engine.answer_approval(approval.id, yes=False)
         await engine.wait_for_input(accepted)
@@ -74,7 +77,25 @@ async def make_things(engine: Engine, route: Route, text: str, *, settled: bool 
         NamedKind.DELETED: gone,
         NamedKind.INPUT: accepted.inbox_id,
         NamedKind.APPROVAL: approval.id,
+        NamedKind.GRANT: await store.write(_give_grant, scope_of(route), talk),
     }
+
+
+def _give_grant(t: Tx, scope: Scope, conversation: ConversationId) -> str:
+    """Store a grant, as the answer to a question of that conversation would."""
+    grant = f"grt_{conversation.removeprefix('cnv_')}"
+    t.execute(
+        """
+        INSERT INTO approval_grant (id, scope, conversation_id, tool, pattern, says, by, created_at)
+        VALUES ($1, $2, $3, 'none', $4, 'none: any call', 'me', $5)
+        """,
+        grant,
+        scope,
+        conversation,
+        GrantPattern(tool="none").to_json(),
+        t.now,
+    )
+    return grant
 
 
 @asynccontextmanager
@@ -89,6 +110,7 @@ async def snapshot(engine: Engine, things: Things) -> object:
     """What of these things others could have changed."""
     conversation = ConversationId(things[NamedKind.CONVERSATION])
     return [
+        await engine.grants.get_grant(GrantId(things[NamedKind.GRANT]), viewer=LOCAL),
         await engine.get_view(conversation),
         await engine.get_state(conversation),
         things[NamedKind.DELETED] in {each.id for each in await engine.list_deleted()},
@@ -158,6 +180,7 @@ async def test_without_a_token_in_the_settings_all_but_the_settings_can_be_chang
 def request(endpoint: Endpoint, conversation: str) -> httpx2.Request:
     """A request that is as the endpoint declares it."""
     path = endpoint.path.replace("{id}", quote(conversation, safe="")).replace("{model}", "clew")
+    path = path.replace("{grant}", f"grt_{conversation.removeprefix('cnv_')}")
     asked = {name: str(FIELDS[name]) for name in endpoint.query.model_fields if name in FIELDS}
     body = {name: FIELDS[name] for name in endpoint.body.model_fields if name in FIELDS}
     return httpx2.Request(
@@ -195,7 +218,7 @@ async def check_endpoint(
         asked = request(endpoint, mine[kind])
         asked.headers.update(wrong)
         assert ((await http.send(asked)).status_code == 401) == (not endpoint.is_public), what
-    if "{id}" in what or "completions" in what:
+    if "{id}" in what or "{grant}" in what or "completions" in what:
         hidden = await send(http, request(endpoint, theirs[kind]))
         assert hidden.status_code == 404, what
     if not what.endswith(("/events", "/hooks/{name}")):
@@ -239,7 +262,7 @@ async def send(http: httpx2.AsyncClient, asked: httpx2.Request) -> httpx2.Respon
 def test_every_operation_on_a_conversation_declares_it_in_its_scope() -> None:
     for entry in BUILTIN_OPERATIONS.entries:
         if isinstance(entry, Operation):
-            told = {"conversation", "session_id", "inbox_id", "approval", "name"}
+            told = {"conversation", "session_id", "inbox_id", "approval", "grant", "name"}
             fields = told & entry.definition.params.model_fields.keys()
             assert fields == entry.scope.names.keys(), entry.name
         elif "{id}" in entry.path:

@@ -187,6 +187,21 @@ async def test_a_question_shows_all_of_what_would_run_to_the_letter(
         assert asking_tools.ran == []
 
 
+async def test_a_call_can_be_allowed_from_now_on(tmp_path: Path, provider: FakeProvider) -> None:
+    call = Calls([ScriptedCall("run", {"command": "one"})])
+    provider.script = reply_in_sequence([call, Text("first"), call, Text("second")])
+    async with person(tmp_path, provider) as (session, _):
+        session.say("go")
+        await session.see("Waiting for")
+        session.press("f7")
+        await session.see("(H and W allow run: any call)", "W always")
+        await session.decide("w")
+        await session.see("first")
+        session.say("again")
+        await session.see("second")
+        assert asking_tools.ran == ["one", "one"]
+
+
 async def test_all_allows_what_was_listed_and_nothing_that_came_after(
     tmp_path: Path, provider: FakeProvider
 ) -> None:

@@ -21,7 +21,6 @@ from clew.core.ids import (
     ConversationId,
     DeliveryId,
     EntryId,
-    GrantId,
     InboxId,
     OwnerId,
     SessionId,
@@ -184,7 +183,7 @@ class Story:
             question,
             ApprovalState.APPROVED,
             answered_by="me",
-            keep=(GrantId(f"grt_{self.name}"), GrantTerm.HOUR),
+            keep=GrantTerm.HOUR,
         )
         yield self.begin(1)
         yield lambda t: journal.record_intent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from clew.cli.approval_prompt import ApprovalPrompt, LineMeaning, format_prompts
 from clew.cli.typeahead import TypeaheadParser, TypedLine
 from clew.core.approval import Approval, ApprovalState
+from clew.core.grant import GrantPattern, GrantTerm
 from clew.core.ids import ApprovalId, ConversationId, TurnId
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -30,6 +32,10 @@ def question(number: int, args: str = "{}") -> Approval:
         answered_by=None,
         note=None,
     )
+
+
+def offered(number: int) -> Approval:
+    return replace(question(number), offer=GrantPattern(tool="cut"), why="it reaches outside")
 
 
 def line(text: str, *, by_hand: bool = True, fresh: bool = True) -> TypedLine:
@@ -138,3 +144,30 @@ def test_a_line_that_was_begun_before_is_not_fresh() -> None:
     assert lines.feed_bytes(b"s\ny\n") == [line("yes", fresh=False), line("y")]
     lines.mark_boundary()
     assert lines.feed_bytes(b"\x1b[200~y\x1b[201~\n") == [line("y", by_hand=False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "keep"), [("hour", GrantTerm.HOUR), ("Always", GrantTerm.ALWAYS), ("y", None)]
+)
+def test_an_answer_holds_for_longer_only_where_that_was_offered(
+    text: str, keep: GrantTerm | None
+) -> None:
+    shown = format_prompts([offered(1)])
+    assert shown[1:3] == [
+        "  (asked because it reaches outside)",
+        "(hour allows it for an hour here, always for good, and whatever is alike: cut: any call)",
+    ]
+    questions = ApprovalPrompt()
+    questions.update([offered(1), question(2)])
+    questions.arm_answers()
+    answer = questions.interpret_line(line(text))
+    assert (answer.meaning, answer.yes, answer.keep) == (LineMeaning.ANSWER, True, keep)
+    questions.arm_answers()
+    if keep is not None:
+        assert questions.interpret_line(line(text)).meaning is LineMeaning.STRAY
+
+
+@pytest.mark.parametrize("text", ["n because it is late", "No, because: it is late"])
+def test_a_reason_behind_no_is_told(text: str) -> None:
+    answer = asked(1).interpret_line(line(text))
+    assert (answer.meaning, answer.yes, answer.note) == (LineMeaning.ANSWER, False, "it is late")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 #: What the interface promises.
 PROMISED = (
     "new reset stop compress compact undo retry branch rewind title sessions resume model queue "
-    "status usage approve deny pair help"
+    "status usage approve grants revoke why deny pair help"
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from clew.api.operation_call import CallSubject, OperationCall
 from clew.api.operation_scope import CallerKind, NamedKind, OperationScope
-from clew.core.ids import ApprovalId, InboxId, looks_like_id
+from clew.core.ids import ApprovalId, GrantId, InboxId, looks_like_id
 from clew.core.route import Route
 from clew.core.scope import LOCAL
 from clew.core.text import sanitize_text
@@ -66,6 +66,9 @@ async def _find_subject(
             deleted = await engine.list_deleted(viewer=context.viewer)
             if all(each.id != name for each in deleted):
                 raise NotFound("deleted conversation", name)
+            return subject
+        case NamedKind.GRANT:
+            await engine.grants.get_grant(GrantId(name), viewer=context.viewer)
             return subject
         case NamedKind.INPUT:
             name = (await engine.get_input(InboxId(name))).conversation_id

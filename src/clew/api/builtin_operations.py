@@ -17,7 +17,7 @@ from clew.api.builtin_endpoints import (
     STREAM_EVENTS,
     SYSTEM_ENDPOINTS,
 )
-from clew.api.handlers import conversations, settings, turns
+from clew.api.handlers import conversations, grants, settings, turns
 from clew.api.operation_endpoint import answer_once, show_afterwards
 from clew.api.operation_scope import (
     CLIENTS,
@@ -60,6 +60,7 @@ _concurrent = partial(_ordered, is_ordered=False)
 
 _TARGET = OperationScope(names={"conversation": NamedKind.TARGET})
 _INPUT = OperationScope(names={"inbox_id": NamedKind.INPUT})
+_GRANT = OperationScope(names={"grant": NamedKind.GRANT})
 
 _LIST = HttpBinding(
     method="GET",
@@ -152,6 +153,20 @@ _UNDELETE = HttpBinding(
     answer="The conversation",
 )
 
+_GRANTS = HttpBinding(
+    method="GET",
+    path="/api/grants",
+    summary="What people have allowed for longer than one tool call",
+    answer="All of them",
+)
+_REVOKE = HttpBinding(
+    method="DELETE",
+    path="/api/grants/{grant}",
+    summary="Take a grant back: such calls ask again",
+    answer="The grant, with the time when it was taken back",
+    subject="grant",
+)
+
 _CONVERSATIONS = (
     _concurrent(methods.LIST, conversations.list_conversations, CLIENTS, _LIST),
     _concurrent(methods.SEARCH, conversations.search_messages, CLIENTS, _SEARCH),
@@ -211,6 +226,8 @@ _TURNS = (
         turns.answer_approval,
         OperationScope(names={"approval": NamedKind.APPROVAL}),
     ),
+    _concurrent(methods.GRANTS, grants.list_grants, CLIENTS, _GRANTS),
+    _concurrent(methods.REVOKE, grants.revoke_grant, _GRANT, _REVOKE),
     _concurrent(methods.QUEUE, turns.list_queue, ONE_CONVERSATION),
     _ordered(methods.CANCEL, turns.cancel_input, _INPUT),
     _ordered(methods.EDIT, turns.edit_input, _INPUT),

@@ -35,6 +35,8 @@ class NamedKind(enum.Enum):
     #: A pending input, and an approval, of a conversation.
     INPUT = "input"
     APPROVAL = "approval"
+    #: A grant of a scope.
+    GRANT = "grant"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

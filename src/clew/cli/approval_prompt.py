@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.escapes import make_visible
+from clew.core.grant import GrantTerm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +20,19 @@ if TYPE_CHECKING:
 _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})
 _ALL: Final = frozenset({"a", "all"})
-ANSWER_WORDS: Final = _YES | _NO | _ALL
+_KEEPS: Final = {term.value: term for term in GrantTerm}
+ANSWER_WORDS: Final = _YES | _NO | _ALL | _KEEPS.keys()
+#: ``no, because it is late``: what follows is the reason.
+_REASON: Final = re.compile(r"(n|no),? because\b[\s:,]*(.+)", re.IGNORECASE | re.DOTALL)
 #: Equivalent chat commands.
-_COMMANDS: Final = {"/approve": "y", "/approve 1": "y", "/deny": "n", "/approve all": "a"}
+_COMMANDS: Final = {
+    "/approve": "y",
+    "/approve 1": "y",
+    "/deny": "n",
+    "/approve all": "a",
+    "/approve hour": "hour",
+    "/approve always": "always",
+}
 
 
 class LineMeaning(enum.Enum):
@@ -41,6 +53,18 @@ class InterpretedLine:
     meaning: LineMeaning
     yes: bool = False
     approvals: tuple[Approval, ...] = ()
+    #: How long it holds, beyond the call.
+    keep: GrantTerm | None = None
+    #: Why not, for the model.
+    note: str | None = None
+
+
+def _split_reason(text: str) -> tuple[str, str | None]:
+    """Return the answer word of a line, and the reason behind it."""
+    if (found := _REASON.fullmatch(text)) is not None:
+        return "n", found[2].strip()
+    word = text.lower()
+    return _COMMANDS.get(word, word), None
 
 
 class ApprovalPrompt:
@@ -85,19 +109,32 @@ class ApprovalPrompt:
 
     def interpret_line(self, line: TypedLine) -> InterpretedLine:
         """Return the meaning of a line, and close the approvals that it answers."""
-        word = _COMMANDS.get(line.text.strip().lower(), line.text.strip().lower())
+        word, note = _split_reason(line.text.strip())
         if word not in ANSWER_WORDS or not (self._asked or self._echo):
             return InterpretedLine(meaning=LineMeaning.MESSAGE)
         if not (self._armed and line.fresh and line.by_hand):
             return InterpretedLine(meaning=LineMeaning.STRAY)
         armed = [one for one in self._asked if one.id in self._armed]
-        return self._record_answer(armed if word in _ALL else armed[:1], yes=word not in _NO)
+        keep = _KEEPS.get(word)
+        if keep is not None and armed[0].offer is None:
+            return InterpretedLine(meaning=LineMeaning.STRAY)
+        chosen = armed if word in _ALL else armed[:1]
+        return self._record_answer(chosen, yes=word not in _NO, keep=keep, note=note)
 
-    def _record_answer(self, chosen: Sequence[Approval], *, yes: bool) -> InterpretedLine:
+    def _record_answer(
+        self,
+        chosen: Sequence[Approval],
+        *,
+        yes: bool,
+        keep: GrantTerm | None,
+        note: str | None,
+    ) -> InterpretedLine:
         self._answered |= {one.id for one in chosen}
         self._asked = [one for one in self._asked if one.id not in self._answered]
         self._armed, self._echo = (), True
-        return InterpretedLine(meaning=LineMeaning.ANSWER, yes=yes, approvals=tuple(chosen))
+        return InterpretedLine(
+            meaning=LineMeaning.ANSWER, yes=yes, approvals=tuple(chosen), keep=keep, note=note
+        )
 
     def is_armed(self) -> bool:
         """Return whether a line can answer now."""
@@ -108,10 +145,25 @@ def format_prompts(questions: Sequence[Approval]) -> list[str]:
     """Return the lines that show approvals, with every argument in full."""
     count = len(questions)
     lines = [
-        f"? {f'{place} of {count}: ' if count > 1 else ''}{format_call(one)}"
+        line
         for place, one in enumerate(questions, start=1)
+        for line in _format_question(one, f"{place} of {count}: " if count > 1 else "")
     ]
-    return [*lines, _SINGLE_ANSWER_HINT if count == 1 else _answer_hint(count)]
+    hint = _SINGLE_ANSWER_HINT if count == 1 else _answer_hint(count)
+    return [*lines, *_format_offer(questions[0]), hint]
+
+
+def _format_question(question: Approval, place: str) -> list[str]:
+    shown = [] if question.preview is None else question.preview.splitlines()
+    why = [] if question.why is None else [f"  (asked because {make_visible(question.why)})"]
+    return [f"? {place}{format_call(question)}", *(f"  {make_visible(one)}" for one in shown), *why]
+
+
+def _format_offer(question: Approval) -> list[str]:
+    if question.offer is None:
+        return []
+    says = make_visible(question.offer.says)
+    return [f"(hour allows it for an hour here, always for good, and whatever is alike: {says})"]
 
 
 def format_call(question: Approval) -> str:
@@ -120,7 +172,8 @@ def format_call(question: Approval) -> str:
 
 
 _SINGLE_ANSWER_HINT: Final = (
-    "(y allows it, n refuses it; anything else is sent as a message and allows nothing)"
+    "(y allows it, n refuses it, n because … says why; anything else is sent as a message and "
+    "allows nothing)"
 )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clew.cli.output import Output
     from clew.commands.registry import ChatCommand, ChatCommandReply, CommandRegistry
     from clew.core.approval import Approval
+    from clew.core.grant import GrantTerm
     from clew.core.ids import ApprovalId, ClientId, ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
@@ -151,13 +152,20 @@ class ChatClient:
             return ()
         return await self._engine.list_approvals(found)
 
-    async def answer_approval(self, approval: ApprovalId, *, yes: bool) -> None:
+    async def answer_approval(
+        self,
+        approval: ApprovalId,
+        *,
+        yes: bool,
+        keep: GrantTerm | None = None,
+        note: str | None = None,
+    ) -> None:
         """
         Allow or refuse a tool call; the first answer counts.
 
         :raises ClewError: if it was already answered, or has expired
         """
-        await self._engine.answer_approval(approval, yes=yes, by=LOCAL)
+        await self._engine.answer_approval(approval, yes=yes, by=LOCAL, keep=keep, note=note)
 
     def follow_input(self, accepted: AcceptResult) -> InputEventStream:
         """Collect the events of an input from now on, however late they are read."""

@@ -229,13 +229,21 @@ class EnginePortal:
                     self.events.put(ChatEvent(APPROVALS_KEY, OpenApprovals(asked)))
             await asyncio.sleep(POLL_INTERVAL)
 
-    def answer_approval(self, approval: ApprovalId, *, yes: bool) -> None:
+    def answer_approval(self, approval: ApprovalId, answer: InterpretedLine) -> None:
         """
         Allow or refuse a tool call.
 
         :raises ClewError: if the approval was already answered, or has expired
         """
-        self._portal.call(partial(self._talk.answer_approval, approval, yes=yes))
+        self._portal.call(
+            partial(
+                self._talk.answer_approval,
+                approval,
+                yes=answer.yes,
+                keep=answer.keep,
+                note=answer.note,
+            )
+        )
 
     def interrupt_input(self, accepted: AcceptResult) -> None:
         """Stop the answer to an input; its end arrives as an event."""
@@ -508,7 +516,7 @@ class LineChat:
     def _answer_approvals(self, answer: InterpretedLine) -> None:
         for question in answer.approvals:
             try:
-                self._engine.answer_approval(question.id, yes=answer.yes)
+                self._engine.answer_approval(question.id, answer)
             except ClewError as error:
                 self._print_error(error)
             else:

@@ -102,7 +102,8 @@ async def require_named_approval(talk: ChatClient, text: str) -> None:
     """
     if talk.parse_command_name(text) not in _APPROVAL_COMMANDS:
         return
-    asked, named = await talk.list_open_approvals(), text.rsplit(maxsplit=1)[-1]
+    asked = await talk.list_open_approvals()
+    named = [*text.split(), ""][1]
     if named in [one.id for one in asked]:
         return
     if named.startswith(_APPROVAL_ID_PREFIX):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clew.commands import approvals as approval_commands
 from clew.commands import control as control_commands
 from clew.commands import conversation as conversation_commands
 from clew.commands.registry import (
@@ -116,17 +117,37 @@ BUILTIN_COMMANDS = (
     ),
     ChatCommand(
         name="approve",
-        arguments="[n|id|all]",
-        help="allow the tool call that waits",
+        arguments="[n|id|all] [hour|always]",
+        help="allow the tool call that waits; for an hour here or always, if that is offered",
         control=True,
-        run=control_commands.approve_calls,
+        run=approval_commands.approve_calls,
     ),
     ChatCommand(
         name="deny",
-        arguments="[n|id|all]",
-        help="refuse the tool call that waits",
+        arguments="[n|id|all] [reason]",
+        help="refuse the tool call that waits; the model is told the reason",
         control=True,
-        run=control_commands.deny_calls,
+        run=approval_commands.deny_calls,
+    ),
+    ChatCommand(
+        name="grants",
+        help="show what is allowed for longer than one call",
+        control=True,
+        run=approval_commands.list_grants,
+    ),
+    ChatCommand(
+        name="revoke",
+        arguments="n",
+        help="take back what /grants shows under n",
+        control=True,
+        run=approval_commands.revoke_grant,
+    ),
+    ChatCommand(
+        name="why",
+        arguments="[n]",
+        help="show why the last tool calls ran or did not; the n-th last in full",
+        control=True,
+        run=approval_commands.explain_calls,
     ),
     ChatCommand(
         name="pair",

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
-from clew.commands.arguments import parse_number
 from clew.commands.conversation import LIST_LIMIT
-from clew.core import scope as scopes
 from clew.core.access import AccessStatus
-from clew.core.approval import fits_in_chat
 from clew.core.turn import TurnState
-from clew.errors import InvalidTransition, UsageError
-from clew.wording import NOT_ALLOWED_NOTICE
-
-log = structlog.get_logger(__name__)
+from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from clew.commands.registry import ChatCommandReply, CommandContext
     from clew.core.access import Person
-    from clew.core.approval import NumberedApproval
     from clew.core.conversation import Conversation
 
 
@@ -105,85 +94,6 @@ async def show_usage(ctx: CommandContext, argument: str) -> ChatCommandReply:
     if used.cost_micros is not None:
         text += f" Cost: ${used.cost_micros / 1_000_000:.4f}."
     return ctx.reply(text)
-
-
-async def approve_calls(ctx: CommandContext, argument: str) -> ChatCommandReply:
-    return await _answer_questions(ctx, argument, yes=True)
-
-
-async def deny_calls(ctx: CommandContext, argument: str) -> ChatCommandReply:
-    return await _answer_questions(ctx, argument, yes=False)
-
-
-async def _answer_questions(ctx: CommandContext, argument: str, *, yes: bool) -> ChatCommandReply:
-    questions, others = ((), 0) if ctx.conversation_id is None else await _list_questions(ctx)
-    if others and ctx.who is not None:
-        log.warning("approval_answer_refused", user=ctx.who.user, reason="not allowed")
-    if not questions:
-        return ctx.reply(
-            NOT_ALLOWED_NOTICE if others else "Nothing is waiting for your approval here."
-        )
-    chosen = _select_questions(questions, argument, word="approve" if yes else "deny")
-    for each in chosen:
-        try:
-            await ctx.engine.answer_approval(each.approval.id, yes=yes, by=_identify_writer(ctx))
-        except InvalidTransition:
-            raise UsageError(
-                f"too late: question {each.number} was answered, or its time is over"
-            ) from None
-    word = "Allowed" if yes else "Refused"
-    named = ", ".join(each.approval.tool for each in chosen)
-    left = len(questions) - len(chosen)
-    return ctx.reply(f"{word}: {named}." + (f" {left} more wait." if left else ""))
-
-
-def _identify_writer(ctx: CommandContext) -> str:
-    who = ctx.who
-    return ctx.viewer if who is None else f"{who.account.channel}:{who.user}"
-
-
-async def _list_questions(ctx: CommandContext) -> tuple[Sequence[NumberedApproval], int]:
-    """Return the open questions that the writer may answer, and the number of others here."""
-    if ctx.who is not None and ctx.route is not None:
-        return await ctx.engine.channel_inbox.list_questions(
-            ctx.required_conversation, who=ctx.who, route=ctx.route
-        )
-    asked = await ctx.engine.list_questions(ctx.required_conversation)
-    if ctx.viewer == scopes.LOCAL:
-        return asked, 0
-    here = None if ctx.route is None else ctx.route.key
-    return [
-        one for one in asked if one.approval.route in (None, here) and fits_in_chat(one.approval)
-    ], 0
-
-
-def _select_questions(
-    questions: Sequence[NumberedApproval], argument: str, *, word: str
-) -> Sequence[NumberedApproval]:
-    if argument == "all":
-        return questions
-    if argument.startswith("apr_"):
-        return [_find_question(questions, argument)]
-    if not argument and len(questions) == 1:
-        return questions
-    listed = ", ".join(f"{one.number} ({one.approval.tool})" for one in questions)
-    if not argument:
-        raise UsageError(
-            f"{len(questions)} questions wait, {listed}: /{word} {questions[0].number} answers "
-            f"one, /{word} all answers them all"
-        )
-    place = parse_number(argument)
-    chosen = [one for one in questions if one.number == place]
-    if not chosen:
-        raise UsageError(f"there is no question {place} that waits; these do: {listed}")
-    return chosen
-
-
-def _find_question(questions: Sequence[NumberedApproval], id_: str) -> NumberedApproval:
-    for one in questions:
-        if one.approval.id == id_:
-            return one
-    raise UsageError(f"no question {id_} waits here: it was answered, or has expired")
 
 
 async def manage_pairing(ctx: CommandContext, argument: str) -> ChatCommandReply:

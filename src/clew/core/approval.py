@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import Button, OutboundMessage
+from clew.core.grant import GrantTerm
 from clew.core.ids import ApprovalId
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class ApprovalReason:
 #: Longer arguments cannot be shown, and so not be approved, in a chat.
 MAX_SHOWN_CHARS = 30_000
 _APPROVE, _DENY = "yes", "no"
+#: Words of buttons that allow a call for longer.
+_KEEPS = {term.value: term for term in GrantTerm}
 #: Data of a button that only shows the status of an answered approval.
 CLOSED_BUTTON = "closed"
 #: Invisible characters, and characters that reorder others.
@@ -108,18 +111,54 @@ def format_question(approval: Approval, *, number: int = 1) -> OutboundMessage:
             "characters of arguments, which is too long to be shown here. Whoever has a terminal "
             f"on its machine can look and answer: `clew chat -c {approval.conversation_id}`"
         )
-    args = escape_invisible(approval.args)
-    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", args)), default=0))
     which = "" if number == 1 else f" {number}"
-    return OutboundMessage(
-        text=f"The agent wants to run **{approval.tool}** with\n\n"
-        f"{fence}json\n{args}\n{fence}\n\n"
-        f"/approve{which} allows it, /deny{which} refuses it.",
-        buttons=(
-            Button(label="Allow", data=f"{_APPROVE}:{approval.id}"),
-            Button(label="Refuse", data=f"{_DENY}:{approval.id}"),
-        ),
+    parts = [
+        f"The agent wants to run **{approval.tool}** with",
+        _fence(escape_invisible(approval.args), "json"),
+        *_describe_preview(approval),
+        *_describe_terms(approval, which),
+    ]
+    return OutboundMessage(text="\n\n".join(parts), buttons=tuple(_make_buttons(approval)))
+
+
+def _describe_preview(approval: Approval) -> list[str]:
+    """Return what the tool shows of the call, if a chat can show all of it."""
+    shown = "" if approval.preview is None else escape_invisible(approval.preview)
+    if not shown or len(shown) + len(approval.args) > MAX_SHOWN_CHARS:
+        return []
+    return [_fence(shown, "diff")]
+
+
+def _describe_terms(approval: Approval, which: str) -> list[str]:
+    why = "" if approval.why is None else f"It is asked because {approval.why}. "
+    once = (
+        f"{why}/approve{which} allows it, /deny{which} refuses it; a reason after /deny{which} is "
+        "told to the agent."
     )
+    if approval.offer is None:
+        return [once]
+    kept = (
+        f"For an hour here (/approve{which} hour), or always (/approve{which} always), this can be "
+        f"allowed: {escape_invisible(approval.offer.says)}"
+    )
+    return [once, kept]
+
+
+def _make_buttons(approval: Approval) -> list[Button]:
+    longer = [
+        Button(label="For an hour", data=f"{GrantTerm.HOUR.value}:{approval.id}"),
+        Button(label="Always", data=f"{GrantTerm.ALWAYS.value}:{approval.id}"),
+    ]
+    return [
+        Button(label="Allow", data=f"{_APPROVE}:{approval.id}"),
+        *(longer if approval.offer is not None else ()),
+        Button(label="Refuse", data=f"{_DENY}:{approval.id}"),
+    ]
+
+
+def _fence(text: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def escape_invisible(args: str) -> str:
@@ -132,9 +171,18 @@ def _escape_match(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
 
 
-def parse_button(data: str) -> tuple[ApprovalId, bool] | None:
-    """Return the approval that a button answers, and how; ``None`` for other buttons."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ButtonAnswer:
+    """The answer that a button stands for."""
+
+    approval: ApprovalId
+    yes: bool
+    keep: GrantTerm | None = None
+
+
+def parse_button(data: str) -> ButtonAnswer | None:
+    """Return the answer that a button stands for; ``None`` for other buttons."""
     word, _, approval = data.partition(":")
-    if word not in (_APPROVE, _DENY):
+    if word not in (_APPROVE, _DENY, *_KEEPS):
         return None
-    return ApprovalId(approval), word == _APPROVE
+    return ButtonAnswer(approval=ApprovalId(approval), yes=word != _DENY, keep=_KEEPS.get(word))

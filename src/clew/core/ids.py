@@ -94,9 +94,6 @@ class IdGenerator:
     def new_approval_id(self) -> ApprovalId:
         return ApprovalId(self._new_id("apr"))
 
-    def new_grant_id(self) -> GrantId:
-        return GrantId(self._new_id("grt"))
-
     def new_client_id(self) -> ClientId:
         return ClientId(self._new_id("cli"))
 

@@ -28,6 +28,7 @@ from clew.engine.channel_storage import StoreChannelStorage
 from clew.engine.client_registry import ClientRegistry
 from clew.engine.deliveries import DeliveryQueue
 from clew.engine.event_stream import stream_events
+from clew.engine.grants import GrantService
 from clew.engine.input_stream import read_input_result, stream_input
 from clew.engine.maintenance import MaintenanceReport, preview_maintenance, run_maintenance
 from clew.engine.metrics import EngineMetrics
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from clew.core.approval import Approval, NumberedApproval
     from clew.core.attachments import FetchedFile
     from clew.core.events import ConversationEvent
+    from clew.core.grant import GrantTerm
     from clew.core.health import ChannelHealth
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import AcceptResult, IdempotencyKey, InboxItem
@@ -100,6 +102,7 @@ class Engine(ConversationQueries):
         self.model_overrides = means.model_overrides
         self.channel_inbox = ChannelInbox(means, self._process.id, self._process.wake)
         self.deliveries = DeliveryQueue(means.store, means.ids, self._process.id)
+        self.grants = GrantService(means.store)
         self.pairing = PairingService(means.store, means.ids, means.session_ids)
         self.locks = NamedLocks(means.store, self._process.id)
         self.channels: dict[str, ChannelHealth] = {}
@@ -368,17 +371,25 @@ class Engine(ConversationQueries):
         return await self._store.read(approvals.get_approval, approval)
 
     async def answer_approval(
-        self, approval: ApprovalId, *, yes: bool, by: str | None = None, note: str | None = None
+        self,
+        approval: ApprovalId,
+        *,
+        yes: bool,
+        by: str | None = None,
+        note: str | None = None,
+        keep: GrantTerm | None = None,
     ) -> Approval:
         """
         Answer an approval question; the first answer counts.
 
-        :raises NotFound: if there is no such question
+        With ``keep``, what the question offered is allowed for longer.
+
+        :raises NotFound: if there is no such question, or it offered nothing to keep
         :raises InvalidTransition: if it was answered or has expired
         """
         state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
         answered = await self._store.write(
-            approvals.answer_approval, approval, state, answered_by=by, note=note
+            approvals.answer_approval, approval, state, answered_by=by, note=note, keep=keep
         )
         self._process.wake(answered.conversation_id)
         return answered

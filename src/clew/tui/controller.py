@@ -13,7 +13,7 @@ import mimetypes
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from clew.background import cancel_and_wait
 from clew.core.attachments import MAX_FILE_BYTES
@@ -295,7 +295,9 @@ class ConversationController:
         self._schedule_refresh()
         return reply
 
-    async def answer_approval(self, approval: str, *, approve: bool) -> None:
+    async def answer_approval(
+        self, approval: str, *, approve: bool, keep: Literal["hour", "always"] | None = None
+    ) -> None:
         """
         Answer an approval; it is hidden at once and reappears if the answer fails.
 
@@ -303,7 +305,8 @@ class ConversationController:
         """
         self._set_view(reducer.mark_answered(self.view, approval, given=True))
         try:
-            await self.call(methods.RESPOND, RespondParams(approval=approval, approve=approve))
+            given = RespondParams(approval=approval, approve=approve, keep=keep)
+            await self.call(methods.RESPOND, given)
         except CallFailed:
             self._set_view(reducer.mark_answered(self.view, approval, given=False))
             raise

@@ -179,6 +179,19 @@ RESPOND = RpcMethod(
     summary="Allow or refuse a tool call; the first word counts.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
+GRANTS = RpcMethod(
+    name="grant.list",
+    params=params.NoParams,
+    result=results.Grants,
+    summary="What people have allowed for longer than one call.",
+)
+REVOKE = RpcMethod(
+    name="grant.revoke",
+    params=params.RevokeParams,
+    result=models.GrantShape,
+    summary="Take a grant back: such calls ask again.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 QUEUE = RpcMethod(
     name="queue.list",
     params=params.Named,

@@ -148,6 +148,29 @@ class ApprovalShape(WireModel):
     expires_at: str
     answered_by: str | None
     note: str | None
+    #: Why it is asked.
+    why: str | None = None
+    #: What `keep` would allow; null if it can be allowed once only.
+    offer: str | None = None
+    #: Shown with the arguments, such as the diff of a write.
+    preview: str | None = None
+
+
+class GrantShape(WireModel):
+    """What a person has allowed for longer than one call."""
+
+    id: str
+    #: The calls that it covers, in words.
+    says: str
+    tool: str
+    scope: str
+    #: Only there; null for all of the scope.
+    conversation: str | None
+    by: str
+    created_at: str
+    #: Null for never.
+    expires_at: str | None
+    revoked_at: str | None
 
 
 class SpanShape(WireModel):

@@ -180,7 +180,19 @@ class RespondParams(Params):
 
     approval: str
     approve: bool
-    note: str | None = Field(default=None, max_length=2000)
+    note: str | None = Field(
+        default=None, max_length=2000, description="Why not; the model is told."
+    )
+    keep: Literal["hour", "always"] | None = Field(
+        default=None,
+        description="Allow the approval's `offer` for an hour in the conversation, or always.",
+    )
+
+
+class RevokeParams(Params):
+    """A grant."""
+
+    grant: str = Field(min_length=1, max_length=200)
 
 
 class CancelParams(Params):

@@ -10,6 +10,7 @@ from clew.wire.models import (
     ApprovalShape,
     CompactedShape,
     ConversationShape,
+    GrantShape,
     LineShape,
     QueuedShape,
     StateShape,
@@ -106,6 +107,10 @@ class Edited(WireModel):
 
 class Approvals(WireModel):
     items: list[ApprovalShape]
+
+
+class Grants(WireModel):
+    items: list[GrantShape]
 
 
 class CommandShape(WireModel):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.core.conversation import Conversation
     from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry, Role
+    from clew.core.grant import Grant
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
     from clew.core.session import Session
@@ -210,6 +211,24 @@ def serialize_approval(value: Approval) -> dict[str, object]:
         "expires_at": format_timestamp(value.expires_at),
         "answered_by": value.answered_by,
         "note": value.note,
+        "why": value.why,
+        "offer": value.offer and value.offer.says,
+        "preview": value.preview,
+    }
+
+
+def serialize_grant(value: Grant) -> dict[str, object]:
+    """Serialize a grant."""
+    return {
+        "id": value.id,
+        "says": value.pattern.says,
+        "tool": value.pattern.tool,
+        "scope": value.scope,
+        "conversation": value.conversation_id,
+        "by": value.by,
+        "created_at": format_timestamp(value.created_at),
+        "expires_at": value.expires_at and format_timestamp(value.expires_at),
+        "revoked_at": value.revoked_at and format_timestamp(value.revoked_at),
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew.api.operation_call import AnsweredBefore
 from clew.api.rpc.subscriptions import start_subscription
 from clew.core.double_text import parse_rule
+from clew.core.grant import GrantTerm
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
 from clew.wire import serializers
@@ -88,7 +89,11 @@ async def list_approvals(call: OperationCall, given: params.Named) -> Approvals:
 
 async def answer_approval(call: OperationCall, given: params.RespondParams) -> ApprovalShape:
     answered = await call.engine.answer_approval(
-        ApprovalId(given.approval), yes=given.approve, by=call.context.viewer, note=given.note
+        ApprovalId(given.approval),
+        yes=given.approve,
+        by=call.context.viewer,
+        note=given.note,
+        keep=None if given.keep is None or not given.approve else GrantTerm(given.keep),
     )
     return ApprovalShape.model_validate(serializers.serialize_approval(answered))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from clew.core.grant import GrantTerm
-    from clew.core.ids import ApprovalId, ConversationId, GrantId, TurnId
+    from clew.core.ids import ApprovalId, ConversationId, TurnId
     from clew.core.journal import CallKey
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -150,7 +150,7 @@ def answer_approval(
     *,
     answered_by: str | None,
     note: str | None = None,
-    keep: tuple[GrantId, GrantTerm] | None = None,
+    keep: GrantTerm | None = None,
 ) -> Approval:
     """
     Answer an approval request; no lease is needed.
@@ -164,6 +164,8 @@ def answer_approval(
     found = get_approval(t, approval)
     if (found.state, found.answered_by) == (state, answered_by):
         return found
+    if keep is not None and found.offer is None:
+        raise NotFound("offer of approval", approval)
     # It may have expired without being marked so yet.
     over = found.state is ApprovalState.OPEN and to_millis(found.expires_at) <= t.now
     check_transition("approval", TRANSITIONS, ApprovalState.EXPIRED if over else found.state, state)
@@ -183,7 +185,7 @@ def answer_approval(
         # Another answer was stored between the read and the write.
         check_transition("approval", TRANSITIONS, after.state, state)
     if keep is not None:
-        grants.record_grant(t, keep[0], after, keep[1], by=answered_by)
+        grants.record_grant(t, after, keep, by=answered_by)
     t.notify(after.conversation_id)
     return after
 

@@ -22,7 +22,7 @@ from clew.store.transactions.turn_queries import find_unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.access import ChannelActor
-    from clew.core.approval import Approval, NumberedApproval
+    from clew.core.approval import Approval, ButtonAnswer, NumberedApproval
     from clew.core.ids import ConversationId, OwnerId, SessionIdFactory
     from clew.store.contract import Tx
 
@@ -232,22 +232,25 @@ def answer_button(t: Tx, data: str, *, who: ChannelActor, route: Route) -> Butto
         return ButtonResult(outcome=ButtonOutcome.ANSWERED_BEFORE)
     if (found := parse_button(data)) is None:
         return ButtonResult(outcome=ButtonOutcome.UNKNOWN)
-    approval, yes = found
     try:
-        question = approvals.get_approval(t, approval)
+        question = approvals.get_approval(t, found.approval)
     except NotFound:
         return ButtonResult(outcome=ButtonOutcome.GONE)
     if question.route is None or not _is_same_chat(Route.parse(question.route), route, who.user):
         return ButtonResult(outcome=ButtonOutcome.WRONG_CHAT)
     if not may_answer(t, question, who, route):
         return ButtonResult(outcome=ButtonOutcome.NOT_ALLOWED)
-    return _record_button_answer(t, question, yes=yes, by=f"{who.account.channel}:{who.user}")
+    return _record_button_answer(t, question, found, by=f"{who.account.channel}:{who.user}")
 
 
-def _record_button_answer(t: Tx, question: Approval, *, yes: bool, by: str) -> ButtonResult:
-    state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
+def _record_button_answer(
+    t: Tx, question: Approval, answer: ButtonAnswer, *, by: str
+) -> ButtonResult:
+    state = ApprovalState.APPROVED if answer.yes else ApprovalState.DENIED
     try:
-        answered = approvals.answer_approval(t, question.id, state, answered_by=by)
+        answered = approvals.answer_approval(
+            t, question.id, state, answered_by=by, keep=answer.keep
+        )
     except InvalidTransition:
         after = approvals.get_approval(t, question.id)
         # Past its expiry, but not marked so yet.

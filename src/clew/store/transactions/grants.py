@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clew.core.grant import Grant, GrantTerm
+from clew.core.ids import GrantId
 from clew.errors import NotFound
 from clew.store.transactions import rows
 
@@ -13,16 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.approval import Approval
-    from clew.core.ids import ConversationId, GrantId
+    from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.store.contract import Tx
 
 _TERMS: Final = {GrantTerm.HOUR: timedelta(hours=1), GrantTerm.ALWAYS: None}
 
 
-def record_grant(
-    t: Tx, grant: GrantId, approval: Approval, term: GrantTerm, *, by: str | None
-) -> Grant:
+def record_grant(t: Tx, approval: Approval, term: GrantTerm, *, by: str | None) -> Grant:
     """
     Store what the answer to an approval allows for longer; repeating it changes nothing.
 
@@ -32,6 +31,7 @@ def record_grant(
     """
     if approval.offer is None:
         raise NotFound("offer of approval", approval.id)
+    grant = GrantId(f"grt_{approval.id.removeprefix('apr_')}")
     lifetime = _TERMS[term]
     t.execute(
         """

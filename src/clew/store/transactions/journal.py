@@ -10,7 +10,7 @@ from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
-    from clew.core.ids import TurnId
+    from clew.core.ids import ConversationId, TurnId
     from clew.core.journal import CallKey, CallReason, CallStatus, FullToolResult, JournaledCall
     from clew.core.lease import Lease
     from clew.store.contract import Tx
@@ -183,3 +183,17 @@ def list_step_calls(t: Tx, turn: TurnId, step: int) -> list[JournaledCall]:
     return rows.JOURNAL.fetch_all(
         t, "WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step
     )
+
+
+def list_last_calls(t: Tx, conversation: ConversationId, *, limit: int) -> list[JournaledCall]:
+    """Return the last calls of a conversation, the newest last."""
+    found = rows.JOURNAL.fetch_all(
+        t,
+        """
+        WHERE turn_id IN (SELECT id FROM turn WHERE conversation_id = $1)
+        ORDER BY started_at DESC, step DESC, position DESC LIMIT $2
+        """,
+        conversation,
+        limit,
+    )
+    return found[::-1]

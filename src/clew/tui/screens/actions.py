@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Commands that do not wait for texts sent before them.
-_IMMEDIATE_COMMANDS: Final = frozenset({"approve", "deny", "queue", "status", "stop", "usage"})
+_IMMEDIATE_COMMANDS: Final = frozenset(
+    {"approve", "deny", "grants", "queue", "revoke", "status", "stop", "usage", "why"}
+)
 
 
 class ChatView(Screen[None]):
@@ -230,7 +232,9 @@ class ChatActions:
         answer = await self._push_screen(ApprovalScreen(self._clock, waiting))
         if answer is not None:
             for approval in answer.approvals:
-                await self._controller.answer_approval(approval, approve=answer.approve)
+                await self._controller.answer_approval(
+                    approval, approve=answer.approve, keep=answer.keep
+                )
 
     # Screens
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual.binding import Binding
 
@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from clew.wire.models import ApprovalShape
 
 
+#: Letters that allow what was offered for longer.
+_KEEPS: Final[dict[str, Literal["hour", "always"]]] = {"h": "hour", "w": "always"}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApprovalAnswer:
     """Answer to calls that were shown in full."""
 
     approvals: tuple[str, ...]
     approve: bool
+    #: Allow what was offered for longer.
+    keep: Literal["hour", "always"] | None = None
 
 
 class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
-    """Screen where Y allows the marked call, N denies it and A allows all."""
+    """Screen where Y allows the marked call, H and W for longer, N denies it, A allows all."""
 
     DEFAULT_CSS = """
     ApprovalScreen #box { height: 90%; }
@@ -95,6 +101,8 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
         if len(self._calls) > 1:
             names = ", ".join(strip_controls(one.tool) for one in self._calls)
             found["a"] = f"allow all {len(self._calls)}: {names}"
+        if self.current_call.offer is not None:
+            found |= {"h": "for an hour", "w": "always"}
         return found
 
     def blocking_hint(self, letter: str) -> str:
@@ -107,7 +115,9 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
         return tuple(one.id for one in self._calls) if letter == "a" else (self.current_call.id,)
 
     def build_result(self, letter: str) -> ApprovalAnswer:
-        return ApprovalAnswer(approvals=self._target_ids(letter), approve=letter != "n")
+        return ApprovalAnswer(
+            approvals=self._target_ids(letter), approve=letter != "n", keep=_KEEPS.get(letter)
+        )
 
     def action_scroll(self, step: int) -> None:
         self._arguments.scroll_relative(y=step, animate=False)

@@ -116,6 +116,12 @@ def _call_rows(
         if name:
             found += _indent_rows(f"{name}:", width, indent=_INDENT)
         found += _indent_rows(value, width, indent=_INDENT * 2 if name else _INDENT)
+    for line in (call.preview or "").splitlines():
+        found += _indent_rows(line, width, indent=_INDENT)
+    if call.why is not None:
+        found += _indent_rows(f"(asked because {call.why})", width, indent=_INDENT)
+    if call.offer is not None:
+        found += _indent_rows(f"(H and W allow {call.offer})", width, indent=_INDENT)
     return found
 
 
