@@ -93,7 +93,7 @@ lock: .make/uv-$(UV_VERSION) ## resolve the dependencies anew, to the newest tha
 	@wc -l requirements/*.lock
 
 # Locks name neither an index nor a host: where packages come from is the installing machine's affair.
-LOCK_OPTIONS := --quiet --no-config --universal --python-version 3.11 --all-extras --upgrade \
+LOCK_OPTIONS := --quiet --no-config --universal --python-version 3.11 --extra all --upgrade \
   --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 
 .make/uv-$(UV_VERSION):

@@ -12,6 +12,7 @@ import uvloop
 
 from bench import (
     appends,
+    builtins,
     channels,
     checking,
     cluster,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "appends": appends.measure,
+    "builtins": builtins.measure,
     "channels": channels.measure,
     "cluster": cluster.measure,
     "fsck": checking.measure,

@@ -159,7 +159,6 @@ async def submit(engine: Engine) -> ConversationId:
     return (await engine.submit("hello", target=ROUTE)).conversation_id
 
 
-@pytest.mark.unequal
 async def test_without_a_sandbox_the_tools_are_not_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ async def open_engine(
         ):
             settings = settings_for(home, provider=provider)
             settings = replace(settings, sandbox=replace(settings.sandbox, level=sandbox_level))
+            features.bind_settings(settings)
             services = build_services(settings, store, features)
             if agent is not None:
                 toolsets = make_feature_toolsets(settings_for(home), features, agent)

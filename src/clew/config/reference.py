@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.config.introspection import NAME_PLACEHOLDER, SettingDescription, describe_settings
+from clew.config.lookup import CORE_CATALOG
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from clew.config.lookup import SettingsCatalog
 
 HEAD = """\
 # Settings
@@ -92,28 +96,31 @@ the start say so: `cohere` has one address only, `openai-codex` and `openai-chat
 """
 
 
-def render_reference() -> str:
-    """Return the page as Markdown."""
-    return "\n".join([HEAD, *_render_sections()])
+def render_reference(catalog: SettingsCatalog = CORE_CATALOG) -> str:
+    """Return the page as Markdown, with the sections of features too."""
+    return "\n".join([HEAD, *_render_sections(catalog)])
 
 
-def _render_sections() -> Iterator[str]:
-    for name, kind in SECTIONS.items():
-        yield _render_section(f"`[{name}]`", str(kind.__doc__), name)
+def _render_sections(catalog: SettingsCatalog) -> Iterator[str]:
+    for name, kind in (*SECTIONS.items(), *catalog.feature_sections.items()):
+        yield _render_section(f"`[{name}]`", str(kind.__doc__), name, catalog)
     yield _render_section(
         f"`[providers.{NAME_PLACEHOLDER}]`",
         f"{ProviderSettings.__doc__}\n\n{PROVIDERS_NOTE.rstrip()}",
         "providers",
+        catalog,
     )
     yield _render_section(
         f"`[channels.{NAME_PLACEHOLDER}]`",
         f"{ChannelSettings.__doc__}\n\n{CHANNELS_NOTE.rstrip()}",
         "channels",
+        catalog,
     )
 
 
-def _render_section(title: str, text: str, table: str) -> str:
-    rows = [_render_row(one) for one in describe_settings() if one.name.split(".")[0] == table]
+def _render_section(title: str, text: str, table: str, catalog: SettingsCatalog) -> str:
+    found = describe_settings(catalog)
+    rows = [_render_row(one) for one in found if one.name.split(".")[0] == table]
     head = ["| key | type | default | meaning |", "|---|---|---|---|"]
     return "\n".join([f"## {title}\n", f"{text}\n", *head, *rows, ""])
 
@@ -132,10 +139,13 @@ def _format_default(one: SettingDescription) -> str:
 
 def main() -> None:
     """Write the page to the file given as argument, else print it."""
+    # Features are above the settings; only this program needs both.
+    features = import_module("clew.plugin.loading").load_features(folder=Path())
+    page = render_reference(features.catalog)
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")
+        Path(sys.argv[1]).write_text(page, encoding="utf-8")
     else:
-        sys.stdout.write(render_reference())
+        sys.stdout.write(page)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+#: Bytes of a line that is left out as a whole where the middle begins or ends.
+_LONGEST_LINE: Final = 4096
+
 
 class BoundedOutput:
     """A buffer of a fixed size for output of any size: its first half and its last."""
@@ -23,16 +28,30 @@ class BoundedOutput:
 
     @property
     def left_out(self) -> int:
-        """The bytes in the middle that were not kept."""
-        return max(0, self.total - self._head_size - self._tail_size)
+        """The bytes in the middle that are not shown."""
+        head, tail = self._split()
+        return self.total - len(head) - len(tail)
 
     def format_text(self) -> str:
         """Return the text, with a line where something is left out."""
-        if not self.left_out:
-            return (self._head + self._tail).decode(errors="replace")
-        tail = self._tail[-self._tail_size :]
+        head, tail = self._split()
+        left_out = self.total - len(head) - len(tail)
+        if not left_out:
+            return (head + tail).decode(errors="replace")
         return (
-            f"{self._head.decode(errors='ignore')}\n"
-            f"[… {self.left_out:,} bytes left out …]\n"
+            f"{head.decode(errors='ignore')}\n"
+            f"[… {left_out:,} bytes left out …]\n"
             f"{tail.decode(errors='ignore')}"
         )
+
+    def _split(self) -> tuple[bytes, bytes]:
+        """Return the beginning and the end, up to whole lines where the middle is left out."""
+        head, tail = bytes(self._head), bytes(self._tail[-self._tail_size :])
+        if self.total == len(head) + len(tail):
+            return head, tail
+        # A line that is cut could show half of a secret, which nobody recognises.
+        if (end := head.rfind(b"\n", max(0, len(head) - _LONGEST_LINE))) >= 0:
+            head = head[:end]
+        if (start := tail.find(b"\n", 0, _LONGEST_LINE)) >= 0:
+            tail = tail[start + 1 :]
+        return head, tail

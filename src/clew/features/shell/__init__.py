@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 #: The limit of a command is ``sandbox.seconds``, a day at most; this one must not come first.
 _LONGER_THAN_ALL: Final = timedelta(days=1, minutes=5)
-_TOOLS: Final = ("shell", "run_python")
 
 
 def register(registry: Registry) -> None:
@@ -23,7 +22,6 @@ def register(registry: Registry) -> None:
         registry.add_tool(
             tool, effect="once", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
         )
-    registry.add_hook("pre_tool_call", ask_without_sandbox)
 
 
 async def shell(command: str, seconds: int = 0) -> str:
@@ -70,16 +68,9 @@ def make_facts(arguments: Mapping[str, Any]) -> ToolFacts:
     confined = level in ("read", "work", "box")
     return ToolFacts(
         command=arguments.get("command"),
-        sandbox=level if confined else None,
+        sandbox=level,
         network=not confined,
         outward=not confined,
         untrusted_result=not confined,
         preview=arguments.get("code"),
     )
-
-
-def ask_without_sandbox(tool_name: str) -> Mapping[str, str] | None:
-    """Ask before each command that nothing keeps apart."""
-    if tool_name not in _TOOLS or make_facts({}).sandbox is not None:
-        return None
-    return {"action": "approve"}

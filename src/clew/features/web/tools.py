@@ -1,0 +1,63 @@
+"""The tools of the web, and the facts about their calls."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from clew.core.tool_facts import ToolFacts
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from clew.features.web.settings import WebSettings
+    from clew.plugin import SettingsSection, TurnContext
+
+#: Pages that are read at the same time: hosts are looked up in threads that others need as well.
+_AT_ONCE: Final = 3
+
+
+class WebTools:
+    """The two tools, with the settings that they follow."""
+
+    def __init__(self, section: SettingsSection[WebSettings]) -> None:
+        self._section = section
+
+    @cached_property
+    def _permits(self) -> asyncio.Semaphore:
+        import asyncio  # noqa: PLC0415  (declared by every command, needed by few)
+
+        return asyncio.Semaphore(_AT_ONCE)
+
+    async def web_fetch(self, url: str) -> str:
+        """Read a public web page or text file (GET); HTML becomes Markdown."""
+        from clew.features.web.reading import read_url  # noqa: PLC0415  (declared by every command, needed by few)
+
+        async with self._permits:
+            return await read_url(url, allow_private=self._section.get().allow_private)
+
+    async def web_search(self, query: str, count: int = 5) -> str:
+        """Search the web; return titles, URLs and excerpts."""
+        from clew.features.web.searching import search_web  # noqa: PLC0415  (declared by every command, needed by few)
+
+        return await search_web(self._section.get(), query, count)
+
+    def can_search(self, _: TurnContext) -> bool:
+        """Return whether a search engine is set."""
+        return self._section.get().search != "none"
+
+    def make_fetch_facts(self, arguments: Mapping[str, Any]) -> ToolFacts | None:
+        """Return the host of a fetch; an address can carry data to hosts that are not allowed."""
+        from clew.features.web.addresses import matches_host, parse_url  # noqa: PLC0415  (imports the HTTP client)
+
+        host = parse_url(arguments["url"]).host
+        trusted = any(matches_host(host, one) for one in self._section.get().allow)
+        return ToolFacts(hosts=(host,), network=True, outward=not trusted, untrusted_result=True)
+
+    def make_search_facts(self, _: Mapping[str, Any]) -> ToolFacts:
+        """Return the host of the search engine."""
+        from clew.features.web.searching import find_search_host  # noqa: PLC0415  (imports the HTTP client)
+
+        host = find_search_host(self._section.get())
+        return ToolFacts(hosts=(host,), network=True, untrusted_result=True)
