@@ -92,7 +92,7 @@ class GatewayRunning(ClewError):
     def __init__(self, home: str, *, pid: int, url: str) -> None:
         super().__init__(
             f"a gateway serves {home} already, as process {pid} at {url}: stop that one first "
-            f"(kill {pid}), talk to it (clew), or give this one a home of its own with --home"
+            f"(kill {pid}), use it (clew), or give this one another home with --home"
         )
         self.home, self.pid, self.url = home, pid, url
 

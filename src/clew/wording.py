@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 DELETED_NOTICE: Final = (
     "This conversation was deleted elsewhere. Your next message starts a new one."
 )
-RESTORED_NOTICE: Final = (
-    "The conversation that was deleted here is back: your next message goes on with it."
-)
+RESTORED_NOTICE: Final = "The deleted conversation was restored: your next message continues it."
 IMPORTED_NOTICE: Final = (
     "An imported conversation continues here. Send /new to start another one instead."
 )
@@ -61,9 +59,9 @@ _EXPIRY_CAUSES: Final = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _BUTTON_REPLIES: Final = {
     ButtonOutcome.NO_ACCESS: "You may not answer that.",
     ButtonOutcome.ANSWERED_BEFORE: "That question was answered.",
-    ButtonOutcome.UNKNOWN: "There is nothing behind that button any more.",
+    ButtonOutcome.UNKNOWN: "That button is no longer active.",
     ButtonOutcome.GONE: "Too late: that question is gone.",
-    ButtonOutcome.WRONG_CHAT: "That is to be answered where it was asked.",
+    ButtonOutcome.WRONG_CHAT: "Answer that in the chat where it was asked.",
     ButtonOutcome.NOT_ALLOWED: NOT_ALLOWED_NOTICE,
 }
 _APPROVAL_STATES: Final = {
@@ -81,10 +79,10 @@ def format_end_notice(conversation: str, reason: str) -> str | None:
         return None
     if reason == RESET:
         return (
-            "This conversation was ended elsewhere. Your next message starts a new one; "
-            f"/resume {conversation} goes on with this one."
+            "This conversation was ended elsewhere. Your next message starts a new one; /resume "
+            f"{conversation} continues this one."
         )
-    return "This conversation was closed elsewhere. Your next message goes on with it."
+    return "This conversation was closed elsewhere. Your next message continues it."
 
 
 def format_approval_state(approval: Approval, state: ApprovalState) -> str:
@@ -123,8 +121,8 @@ def _format_notice(notice: ChatNotice, details: tuple[str, ...]) -> str:
 def format_expiry_notice(left: ExpiredConversation) -> str:
     """Return the notice to a person whose conversation expired."""
     return (
-        f"A new conversation has begun{_EXPIRY_CAUSES.get(left.reason, '')}; "
-        f"/resume {left.conversation} goes on with the one before."
+        f"A new conversation was started{_EXPIRY_CAUSES.get(left.reason, '')}; /resume "
+        f"{left.conversation} continues the previous one."
     )
 
 

@@ -153,7 +153,7 @@ def test_clew_rpc_attaches_to_the_server_that_runs_and_works_by_itself_when_it_i
         server.kill()
         assert piped.wait(timeout=60) == 1
         _, said = piped.communicate()
-        assert "the server has gone" in said
+        assert "the server has stopped" in said
     (setting,) = json.loads(clew.ok("rpc", text=asked))["result"]["items"]
     assert setting["value"] == 8420
 

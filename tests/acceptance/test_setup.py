@@ -26,13 +26,13 @@ def test_a_person_chooses_types_a_key_and_is_in_a_chat(tmp_path: Path) -> None:
             Clew(tmp_path), "setup", "--base-url", provider.openai_url, "--model", "fake-model"
         ) as terminal,
     ):
-        terminal.see("wants a key")
+        terminal.see("requires a key")
         terminal.see("Number")
         terminal.type("1\n")
         terminal.see("not shown")
         terminal.type("sk-typed\n")
         terminal.see("fake-model answers")
-        terminal.see("Say something")
+        terminal.see("Type a message")
         terminal.type("hello\r")
         terminal.see("here I am")
         terminal.type("\x11")

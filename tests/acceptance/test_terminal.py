@@ -35,7 +35,7 @@ def test_clew_without_a_command_opens_the_terminal_ui_over_an_engine_of_its_own(
 
 def test_beside_a_server_it_is_a_client_of_that(clew: Clew) -> None:
     with clew.serving(), Terminal(clew) as terminal:
-        terminal.see("Say something")
+        terminal.see("Type a message")
         # As quick as a paste: each key takes effect after the one before it.
         terminal.type("gone\x15help\x7flo there\r")
         terminal.see("You said: hello there")

@@ -80,7 +80,7 @@ class Row:
 
     def kill_at(self, place: str) -> None:
         """
-        Say something that leads there; what the last kill left open comes to its end first.
+        Type a message that leads there; what the last kill left open comes to its end first.
 
         :raises NotAsPlanned: if the process ends otherwise
         """

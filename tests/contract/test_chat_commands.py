@@ -82,16 +82,16 @@ async def test_new_and_its_alias_start_afresh_with_a_title(house: House) -> None
     old = (await house.say("hello", to=CHAT)).conversation
     reply = await _do(house, "/new My plans")
     assert reply.text.startswith(
-        "New session: My plans\nModel: offline; its context size is unknown."
+        "New conversation: My plans\nModel: offline; its context size is unknown."
     )
     assert reply.conversation is not None
     assert reply.conversation != old
     view = await house.engine.get_view(reply.conversation)
     assert (view.conversation.title, view.routes) == ("My plans", (CHAT.key,))
     again = await _do(house, "/reset@clew_bot my plans")
-    assert "New session" in again.text
+    assert "New conversation" in again.text
     taken = await _do(house, "/new My plans")
-    assert "New session, without the title" in taken.text
+    assert "New conversation, without the title" in taken.text
     assert "must" not in (await _do(house, f"/new {'x' * 300}")).text
 
 
@@ -111,8 +111,8 @@ async def test_undo_takes_whole_exchanges_out_and_says_which(house: House) -> No
     await house.say("five", to=CHAT)
     assert shape(house.provider.sent[-1]) == ["one", "You said: one", "five"]
     assert (await house.head(CHAT.key)).opened_by == REWIND
-    assert "goes back too far" in (await _do(house, "/undo 9")).text
-    assert "no number" in (await _do(house, "/undo all")).text
+    assert "too far back" in (await _do(house, "/undo 9")).text
+    assert "not a number" in (await _do(house, "/undo all")).text
 
 
 async def test_undo_counts_messages_that_were_answered_together_as_one(house: House) -> None:
@@ -282,7 +282,7 @@ async def test_nobody_sees_or_moves_to_what_is_in_another_scope(house: House) ->
     await house.say("hello", to=CHAT)
     assert "Secret" not in (await _do(house, "/sessions")).text
     for command in (f"/resume {theirs}", "/resume Secret plans", "/resume 2"):
-        assert "Here goes on" not in (await _do(house, command)).text
+        assert "Continuing" not in (await _do(house, command)).text
     # The same title is free in another scope.
     assert "Secret plans" in (await _do(house, "/title Secret plans")).text
     stranger = scope_of(CHAT)
@@ -384,12 +384,12 @@ async def test_a_conversation_asks_the_model_that_was_chosen_for_it(
             chosen = replace(house, engine=engine)
             assert "no conversation here" in (await _do(chosen, "/model")).text
             await chosen.say("hello", to=CHAT)
-            assert "main. To choose from: main, other" in (await _do(chosen, "/model")).text
+            assert "main. Available: main, other" in (await _do(chosen, "/model")).text
             assert "other answers here" in (await _do(chosen, "/model other")).text
             assert "The model is other" in (await _do(chosen, "/model")).text
             assert (await chosen.say("hello", to=CHAT)).text == "from the other"
             # Strangers choose from what is offered; whoever sits at the machine may try others.
-            assert "not offered here" in (await _do(chosen, "/model gpt-9")).text
+            assert "not available here" in (await _do(chosen, "/model gpt-9")).text
             await chosen.say("hello", to=LOCALLY)
             assert "no model 'gpt-9'" in (await _do(chosen, "/model gpt-9", at=LOCALLY)).text
             assert (await chosen.say("hello", to=LOCALLY)).text == "You said: hello"

@@ -204,7 +204,7 @@ async def test_s4_5_a_plugin_whose_every_hook_raises_cannot_break_a_new_conversa
     async with running(given) as product:
         assert await product.chat("hello") == "echo: hello"
         told = await product.chat("/new")
-        assert "Session reset" in told or "New session" in told
+        assert "Session reset" in told or "New conversation" in told
         # The others are told all the same.
         await product.tells(FINALIZED, RESET)
         assert await product.chat("and now?") == "echo: and now?"
@@ -233,7 +233,7 @@ async def test_s4_5_a_plugin_that_hangs_holds_up_nobody(store_url: str, tmp_path
     given.home.plugin("hangs", HANGS)
     async with running(given) as product:
         await product.chat("hello")
-        assert "New session" in await product.chat("/new")
+        assert "New conversation" in await product.chat("/new")
         assert await product.chat("and now?") == "echo: and now?"
         plugins = given.home.path / "plugins"
         (plugins / "gate").touch()

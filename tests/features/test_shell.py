@@ -155,7 +155,7 @@ async def test_stopping_a_turn_ends_its_command_and_all_that_it_started(tmp_path
 
 
 async def submit(engine: Engine) -> ConversationId:
-    """Say something, without waiting for the answer."""
+    """Type a message, without waiting for the answer."""
     return (await engine.submit("hello", target=ROUTE)).conversation_id
 
 

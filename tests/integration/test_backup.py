@@ -124,7 +124,7 @@ def lose_what_was_said(home: Path) -> None:
     ("damage", "told_as"),
     [
         (garble_a_page, "damaged"),
-        (change_what_was_said, "is not what was said"),
+        (change_what_was_said, "its hash does not match"),
         (lose_what_was_said, "the lease counts"),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_damaged_store_on_postgresql_does_not_replace_a_good_backup(
         )
 
     stores.write(postgres_url, tmp_path, change)
-    with pytest.raises(StoreDamaged, match="is not what was said"):
+    with pytest.raises(StoreDamaged, match="its hash does not match"):
         taken(tmp_path, file, postgres_url)
     assert file.read_bytes() == good
     assert names(file) == ["clew.backup"]

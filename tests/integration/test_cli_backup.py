@@ -36,7 +36,7 @@ def test_what_they_did_is_told_to_people(
     file, other = str(tmp_path / "backup"), tmp_path / "other"
     for place, args, told, remarks in [
         (home, ("backup", file), "1 conversation with 22 entries", "pages were written"),
-        (home, ("backup", file), file, f"the one before is {file}.1"),
+        (home, ("backup", file), file, f"the previous backup is {file}.1"),
         (other, ("restore", file), f"{other}/clew.db: 1 conversation", "at the next start: 1"),
         (other, ("restore", file, "--replace"), "22 entries", "may have been delivered: 2"),
         (other, ("restore", file, "--replace"), "22 entries", "before is now"),

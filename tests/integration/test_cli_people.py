@@ -63,7 +63,7 @@ def test_whoever_was_shown_a_code_is_let_in_and_out_by_the_operator(
 
 
 def test_who_is_not_known_and_what_is_no_code_are_told(clew: Callable[..., Any]) -> None:
-    assert clew("pair", "list")[::2] == (0, "nobody has asked yet\n")
+    assert clew("pair", "list")[::2] == (0, "no requests yet\n")
     status, _, err = clew("pair", "approve", "ABCD-EFGH")
     assert status != 0
     assert "code" in err

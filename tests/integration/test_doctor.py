@@ -384,4 +384,4 @@ def test_people_get_lines_with_what_to_do(
     )
     told = capsys.readouterr()
     assert "to do: clew doctor --fix" in told.out
-    assert "1 to mend" in told.err
+    assert "1 to fix" in told.err

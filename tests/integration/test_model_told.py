@@ -20,7 +20,7 @@ async def test_a_new_conversation_says_who_answers_and_how_much_fits(
     async with running(given) as product, product.client() as client:
         await product.say(client, "hello")
         told = await product.command(client, "/new")
-        assert told.startswith("New session")
+        assert told.startswith("New conversation")
         assert "openai-chat:fake-model" in told
         assert "123,456 tokens" in told
 

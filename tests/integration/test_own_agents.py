@@ -166,7 +166,7 @@ class Hanging(AbstractCapability[Any]):
 
 SHORT = CodeLimits(toolset=timedelta(seconds=0.2), agent=timedelta(seconds=0.2))
 OPENED = "the toolset home-server could not be opened: it did not come within 0.2 s"
-LISTED = "the toolset home-server could not tell its tools: it did not come within 0.2 s"
+LISTED = "the toolset home-server could not list its tools: it did not come within 0.2 s"
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,8 @@ async def test_an_answer_that_means_nothing_changes_nothing_and_is_told(
 async def test_what_is_blocked_or_changed_in_a_way_that_cannot_be_told_does_not_run() -> None:
     for answer, why in (
         ({"action": "block", "message": Odd()}, "(Odd)"),
-        ({"args": {"at": object()}}, "the plugin nonsense gave arguments that are no JSON"),
-        ({"args": {("at", 1): 5}}, "the plugin nonsense gave arguments that are no JSON"),
+        ({"args": {"at": object()}}, "the plugin nonsense returned arguments that are not JSON"),
+        ({"args": {("at", 1): 5}}, "the plugin nonsense returned arguments that are not JSON"),
     ):
         plugins = _with(Nonsense(answer))
         assert await plugins.run_pre_tool_call(session_id="s") == ToolVerdict(block=why)

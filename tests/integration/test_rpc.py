@@ -292,7 +292,7 @@ async def test_commands_completion_settings_and_models(server: Server, tmp_path:
         assert 'reset = "daily"' in (tmp_path / "config.toml").read_text(encoding="utf-8")
         assert written.restart
         assert "session.reset is written to" in written.note
-        assert "start it anew" in written.note
+        assert "start it again" in written.note
         with pytest.raises(CallFailed, match=r"session\.reset"):
             await one.call(methods.CONFIG_SET, ConfigSetParams(key="session.reset", value="weekly"))
         chosen = ModelSetParams(conversation="talk", model="offline")

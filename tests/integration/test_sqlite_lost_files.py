@@ -54,7 +54,7 @@ async def test_from_then_on_nothing_is_acknowledged_and_what_was_is_there_after_
             await store.check_available()
         if harm is not _replace:
             # A second one would make files of its own, and two would write beside each other.
-            with pytest.raises(StoreUnusable, match=r"is gone, but|was deleted while"):
+            with pytest.raises(StoreUnusable, match=r"is missing, but|was deleted while"):
                 await open_in(tmp_path)
     if harm is _move and not ending:
         lost.with_suffix(".moved").rename(lost)

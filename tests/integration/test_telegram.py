@@ -209,7 +209,7 @@ async def test_commands_are_listed_answered_and_carried_out_once(both: Desk) -> 
     both.telegram.faults.duplicated = 0.0
     await both.quiet()
     _, new, hint = both.texts()
-    assert new.startswith("New session: Another talk\nModel: ")
+    assert new.startswith("New conversation: Another talk\nModel: ")
     assert "There is no command /nonsense" in hint
     view = await both.world.engine.list_conversations()
     assert len(view.items) == 2

@@ -96,7 +96,7 @@ async def test_what_is_sent_while_the_server_is_away_waits_in_sight_and_is_sent_
             session.say("one")
             await session.see("echo: one")
             await stack.aclose()
-            await session.see("the server has gone")
+            await session.see("the server has stopped")
             session.press("buy milk", "enter", "enter", "call Bob", "enter", "half a")
             await session.see("buy milk  sent once the server is back", "call Bob  sent once")
             assert prompt(session) == "half a"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId
 
-CLOSED = "This conversation was closed elsewhere. Your next message goes on with it."
+CLOSED = "This conversation was closed elsewhere. Your next message continues it."
 
 
 @pytest.fixture
@@ -180,6 +180,6 @@ async def test_a_conversation_that_ended_by_itself_is_told_of_with_the_next_mess
         await desk.answered(3)
         await desk.quiet()
         assert await desk.world.check() == []
-    assert platform.list_texts()[1].startswith("A new conversation has begun")
+    assert platform.list_texts()[1].startswith("A new conversation was started")
     assert f"/resume {first}" in platform.list_texts()[1]
     assert platform.list_texts()[2:] == ["You said: still there?"]

@@ -199,7 +199,7 @@ async def test_a_tool_that_takes_too_long_is_given_up_and_the_model_is_told(
         ended = await world.end(await world.say(f"a: {tool}"))
         assert ended.text == "answer to a"
         (told,) = _results(world.model.sent[-1])
-        assert told.startswith("error: TimeoutError: it took longer than 0.05 s and was given up")
+        assert told.startswith("error: TimeoutError: it took longer than 0.05 s and was abandoned")
 
 
 async def test_tools_that_hang_leave_threads_for_others(

@@ -240,7 +240,7 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
             await seen.pilot.press("tab", "up", "r")
             await seen.see("Go back to this message?")
             await seen.decide("y")
-            await seen.see("went back", "taken back ▸ three", "taken back ▸ echo: three")
+            await seen.see("rewound", "taken back ▸ three", "taken back ▸ echo: three")
             # So does who only looks on, and who comes later.
             await other.see("taken back ▸ three", "taken back ▸ echo: three")
         assert seen.app.screen.query_one(Prompt).text == "three"
@@ -292,7 +292,7 @@ async def test_a_summary_is_made_and_taken_back_from_the_screen(
             await seen.pilot.press("escape", "f4")
             await seen.see("messages would become", "Esc leaves")
             await seen.pilot.press("ctrl+u")
-            await seen.see("the summary was taken back")
+            await seen.see("the compaction was undone")
             await seen.pilot.press("f4")
             await seen.see("messages would become")
             await seen.pilot.press("ctrl+u")
@@ -309,7 +309,7 @@ async def test_a_theme_stays_and_a_paste_of_many_lines_is_one_message(
         await seen.see("echo: bold words")
         for theme in ("textual-light", "nord"):
             seen.app.theme = theme
-            await seen.see("echo: bold words", "Say something")
+            await seen.see("echo: bold words", "Type a message")
         seen.app.post_message(Paste(pasted.replace("\n", "\r\n") + "\r\n"))
         await seen.see("[pasted 2,000 lines]")
         assert seen.app.screen.query_one(Transcript).size.height > 5
@@ -362,7 +362,7 @@ async def test_it_goes_on_after_the_server_restarts_and_what_is_said_meanwhile_i
             await seen.say("one")
             await seen.see("echo: one")
             await stack.aclose()
-            await seen.see("the server has gone")
+            await seen.see("the server has stopped")
             await seen.say("two")
             async with serving(server.engine, settings):
                 await seen.see("echo: two")

@@ -48,7 +48,7 @@ async def test_the_first_screen_says_who_answers_and_what_to_do_next(
 ) -> None:
     async with person(tmp_path, echo, size=size) as seen:
         await seen.see("Model         openai-chat:fake-model", "Tools         look, pay", "Home")
-        await seen.see("Conversation  talk", "Say something", "? keys")
+        await seen.see("Conversation  talk", "Type a message", "? keys")
         if size == (80, 24):
             await seen.see("press Enter.", "/help lists commands", "^O conversations", "^D leave")
             assert seen.text.count("╭") == 2, "the first screen and the prompt have frames"
@@ -131,7 +131,7 @@ async def test_ctrl_c_clears_then_leaves_and_ctrl_d_leaves_where_nothing_is_writ
         seen.press("not yet")
         await seen.see("not yet")
         seen.press("home", "ctrl+d", "ctrl+c")
-        await seen.see("Press Ctrl-C again to leave.", "Say something")
+        await seen.see("Press Ctrl-C again to leave.", "Type a message")
         seen.press("up")
         await seen.see("ot yet")
         seen.press("ctrl+c", "ctrl+c")

@@ -83,7 +83,7 @@ async def make(folder: Path, *, home: Path) -> None:
         await seen.pilot.press("escape", "tab", "r")
         await seen.see("Go back to this message?")
         await seen.decide("y")
-        await seen.see("went back")
+        await seen.see("rewound")
         await seen.pilot.press("f3")
         await seen.see("Sessions of this conversation", "Rewound to an earlier message")
         await _take(seen, folder, "lineage")

@@ -87,7 +87,7 @@ async def before(
     app = TerminalApp(connect, name=name, folder=folder, clock=clock)
     async with app.run_test(size=size) as pilot:
         seen = Seen(app, pilot, clock)
-        await seen.see("Say something")
+        await seen.see("Type a message")
         yield seen
 
 

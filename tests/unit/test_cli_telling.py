@@ -156,7 +156,7 @@ def test_text_that_was_taken_back_is_said_to_be_void() -> None:
     reason = Retracted(conversation=CONVERSATION, turn=TURN, after=1, reason="500\nserver error")
     out, notes = told(piece("half an ans"), reason, piece("whole"), answered("whole"))
     assert out == "half an ans\nwhole\n"
-    assert notes == "(broken off, the text above is void: 500 server error)\n"
+    assert notes == "(interrupted; ignore the text above: 500 server error)\n"
     assert told(reason, answered("whole")) == ("whole\n", "(no answer yet: 500 server error)\n")
 
 
@@ -186,7 +186,7 @@ def test_an_input_without_a_turn_is_told_by_its_outcome() -> None:
         ("denied", "refused and did not run"),
         ("cancelled", "cancelled"),
         ("error", "failed"),
-        ("unknown", "nobody knows"),
+        ("unknown", "may or may not"),
         ("something new", "something new"),
     ],
 )

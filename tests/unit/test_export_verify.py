@@ -155,7 +155,7 @@ def test_an_export_whose_lines_come_from_two_is_found() -> None:
         ("session", {"base": 7}, "'base' is not a list"),
         ("session", {"base": ["x"]}, "'base' is not a list"),
         ("session", {"predecessor": "other"}, "does not follow the one before it"),
-        ("turn", {"first_seq": 2}, "does not stand before its first entry"),
+        ("turn", {"first_seq": 2}, "does not come before its first entry"),
         ("turn", {"outcome": "won"}, "'outcome' is not"),
         ("input", {"turn": "other"}, "led to a turn that is not in the export"),
         ("input", {"text": "a\0b"}, "'text' is not text"),

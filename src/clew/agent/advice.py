@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Only for faults of the context or of a confused model, and for unknown causes.
 RETRY_OR_RESET: Final = "Try again; if it keeps failing, /reset starts a new conversation."
-_CHECK_BASE_URL: Final = "Check model.base_url: it is the API's address, which mostly ends in /v1"
+_CHECK_BASE_URL: Final = "Check model.base_url: it is the API's address, which usually ends in /v1"
 
 
 class FailureAdvice(NamedTuple):
@@ -26,7 +26,7 @@ class FailureAdvice(NamedTuple):
 ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
     {
         Kind.RATE_LIMIT: FailureAdvice(
-            "The provider takes no more requests from this account for now (429).",
+            "The provider accepts no more requests from this account for now (429).",
             "Wait a minute and try again; model.fallback names models that answer meanwhile.",
         ),
         Kind.QUOTA: FailureAdvice(
@@ -39,7 +39,7 @@ ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
         ),
         Kind.SERVER: FailureAdvice("The provider failed (500, 502, …).", RETRY_OR_RESET),
         Kind.TIMEOUT: FailureAdvice(
-            "The provider said nothing for longer than model.timeout, or never came to an end.",
+            "The provider sent nothing for longer than model.timeout, or its reply did not end.",
             "Try again; for a model that is slow or still being loaded, raise model.timeout.",
         ),
         Kind.CONNECTION: FailureAdvice(
@@ -51,7 +51,7 @@ ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
             "Check the host in model.base_url, and whether this machine is online.",
         ),
         Kind.UNREACHABLE: FailureAdvice(
-            "Nothing listens at the provider's address, or no way leads there.",
+            "No server listens at the provider's address, or there is no route to it.",
             "Start the model's server, or correct model.base_url.",
         ),
         Kind.TLS: FailureAdvice(
@@ -60,17 +60,17 @@ ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
             "a certificate of your own authority, name the authority's file in SSL_CERT_FILE.",
         ),
         Kind.PROXY: FailureAdvice(
-            "The proxy that the environment names does not answer, or refuses.",
+            "The proxy that the environment names does not answer, or refuses the connection.",
             "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the model's host in NO_PROXY.",
         ),
         Kind.BAD_REPLY: FailureAdvice(
-            "What came is no answer of this protocol: no JSON, or fields are missing.",
+            "The reply does not follow the protocol: it is not JSON, or fields are missing.",
             "Try again; if it keeps failing: "
             f"{_CHECK_BASE_URL[0].lower()}{_CHECK_BASE_URL[1:]}. The server's "
             "own log may say more.",
         ),
         Kind.WEB_PAGE: FailureAdvice(
-            "A web page or other text came: a wrong address, a login page, a proxy.",
+            "The reply was a web page or other text: a wrong address, a login page or a proxy.",
             f"{_CHECK_BASE_URL}, and no login page or proxy stands in between.",
         ),
         Kind.EMPTY: FailureAdvice("The model said nothing, repeatedly.", RETRY_OR_RESET),
@@ -83,12 +83,12 @@ ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
         ),
         Kind.OVERFLOW: FailureAdvice(
             "The conversation is longer than the model's context window.",
-            "Use /compact to shorten it, or /new to start afresh.",
+            "Use /compact to shorten it, or /new to start a new conversation.",
         ),
         Kind.TOO_LARGE: FailureAdvice(
-            "The request has more bytes or pictures than the provider takes (413).",
+            "The request has more bytes or pictures than the provider accepts (413).",
             "Send fewer or smaller pictures in one message; those of earlier messages are left "
-            "out by themselves.",
+            "out automatically.",
         ),
         Kind.AUTH: FailureAdvice(
             "The provider refuses the API key (401).",
@@ -96,33 +96,35 @@ ADVICE: Final[Mapping[Kind, FailureAdvice]] = MappingProxyType(
             "clew setup writes another one.",
         ),
         Kind.FORBIDDEN: FailureAdvice(
-            "The provider knows the key, but it may not do this (403).",
+            "The provider does not permit this for the key (403).",
             "Check at the provider what this key, account and region may use, or choose another "
             "model with /model.",
         ),
         Kind.BAD_KEY: FailureAdvice(
-            "The API key has a line break, a curly quote or another character that no key has.",
-            "Copy the key anew into the place that model.api_key names, without quotes and spaces.",
+            "The API key has a line break, a curly quote or another character that a key cannot "
+            "contain.",
+            "Copy the key again into the place that model.api_key names, without quotes and "
+            "spaces.",
         ),
         Kind.NO_MODEL: FailureAdvice(
-            "The provider has no such model, or nothing at this address (404).",
+            "The provider has no such model, or there is no API at this address (404).",
             "Choose a model that the provider has, with /model or model.name (clew setup lists "
-            "them), and check model.base_url, which mostly ends in /v1.",
+            "them), and check model.base_url, which usually ends in /v1.",
         ),
         Kind.FILTERED: FailureAdvice(
             "The provider's content filter refuses the request or the answer.",
-            "Ask in other words, or take the message back with /undo.",
+            "Rephrase the message, or take it back with /undo.",
         ),
         Kind.REFUSED: FailureAdvice("The provider refuses the request (400, 422).", RETRY_OR_RESET),
         Kind.TOOLSET: FailureAdvice(
-            "A set of tools does not come or does not tell its tools; no model was asked.",
+            "A toolset could not be opened or did not list its tools; no model was called.",
             "Check the toolset in agent.object or tools.modules, and the server behind it.",
         ),
         Kind.AGENT_CODE: FailureAdvice(
             "Code of the agent's author failed: instructions, validators, history processors.",
             "Correct the agent that agent.object names, the log has the traceback; then /retry.",
         ),
-        Kind.INTERNAL: FailureAdvice("Something failed that nobody foresaw.", RETRY_OR_RESET),
+        Kind.INTERNAL: FailureAdvice("An unexpected error occurred.", RETRY_OR_RESET),
     }
 )
 #: Failures of a turn that are not failures of a request.
@@ -130,7 +132,7 @@ TURN_ADVICE: Final[Mapping[str, FailureAdvice]] = MappingProxyType(
     {
         "max_steps": FailureAdvice(
             "The turn used all the model calls that agent.max_steps allows.",
-            "Ask it to go on, or raise agent.max_steps.",
+            "Ask it to continue, or raise agent.max_steps.",
         ),
         "repeated_calls": FailureAdvice(
             "The model called the same tools again and again, with the same results.",

@@ -64,7 +64,7 @@ def _explain_error(error: BaseException, place: str) -> tuple[ConnectionFault, s
         case ConnectionRefusedError():
             return ConnectionFault.REFUSED, f"nothing listens at {place}"
         case OSError() if error.errno in _UNREACHABLE_ERRNOS:
-            return ConnectionFault.REFUSED, f"no way leads to {place} ({error.strerror})"
+            return ConnectionFault.REFUSED, f"there is no route to {place} ({error.strerror})"
         case _:
             return None
 

@@ -220,7 +220,9 @@ async def _run_with_timeout(call: Coroutine[Any, Any, object], longest: timedelt
         return task.result()
     task.cancel()
     seconds = longest.total_seconds()
-    raise TimeoutError(f"it took longer than {seconds:g} s and was given up; it may still go on")
+    raise TimeoutError(
+        f"it took longer than {seconds:g} s and was abandoned; it may still be running"
+    )
 
 
 async def _contain_exit(call: Coroutine[Any, Any, object]) -> object:

@@ -68,7 +68,7 @@ class _TimedToolset(WrapperToolset[Any]):
         return self
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        async with self._report_errors("could not tell its tools"):
+        async with self._report_errors("could not list its tools"):
             return await super().get_tools(ctx)
         raise AssertionError("unreachable")
 

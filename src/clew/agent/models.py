@@ -122,8 +122,8 @@ def _explain_unusable(spec: ModelSpec, error: Exception) -> SettingsError:
     """Return the error for an unusable model, with the setting that fixes it."""
     if variable := re.search(r"\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN)\b", str(error)):
         return SettingsError(
-            f"{spec.setting} is {spec.name!r} but there is no key for it: set "
-            f"{spec.table}.api_key, or {variable[0]} in the environment"
+            f"{spec.setting} is {spec.name!r} but has no key: set {spec.table}.api_key, or "
+            f"{variable[0]} in the environment"
         )
     if variable := re.search(r"\b[A-Z][A-Z0-9_]*(?:URL|ENDPOINT)\b", str(error)):
         return SettingsError(

@@ -39,7 +39,7 @@ BAD_PROXY: Final = PreflightProblem(
     "write it as http://HOST:PORT or socks5://HOST:PORT, or unset it",
 )
 BAD_CERTIFICATES: Final = PreflightProblem(
-    "SSL_CERT_FILE or SSL_CERT_DIR names certificates that are not there or cannot be read.",
+    "SSL_CERT_FILE or SSL_CERT_DIR names certificates that do not exist or cannot be read.",
     "name a file of certificates in PEM form, or unset it",
 )
 #: For the reference page.

@@ -238,7 +238,7 @@ def _classify_model_behavior(
     return ProviderFailure(kind=kind, text=_MALFORMED_TEXT)
 
 
-_WEB_PAGE_TEXT = "a web page or other text came instead of an answer"
+_WEB_PAGE_TEXT = "the reply was a web page or other text instead of an answer"
 #: Messages of client libraries for a reply that was not JSON at all.
 _NOT_JSON_PATTERN = re.compile(r"expected JSON data$|Expected a JSON response, got")
 
@@ -250,7 +250,7 @@ def _classify_output_retries(error: ai.UnexpectedModelBehavior) -> ProviderFailu
     feedback = getattr(error.__cause__, "tool_retry", None)
     if isinstance(feedback, RetryFeedbackPart) and feedback.retry.cause == "no_output":
         return ProviderFailure(
-            kind=FailureKind.EMPTY, text="the model answered with nothing, repeatedly"
+            kind=FailureKind.EMPTY, text="the model gave an empty answer repeatedly"
         )
     return ProviderFailure(
         kind=FailureKind.GAVE_UP, text="the model's answer was refused repeatedly"

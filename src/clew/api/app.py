@@ -104,7 +104,7 @@ def build_app(
 async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = {
-        404: (f"there is nothing at {request.url.path}", "unknown_path"),
+        404: (f"there is no resource at {request.url.path}", "unknown_path"),
         405: (f"{request.url.path} does not take {request.method}", "method_not_allowed"),
     }
     message, code = what.get(error.status_code, (str(error.detail), "http_error"))

@@ -121,7 +121,7 @@ class AuthMiddleware:
 def _find_repeated_header(connection: HTTPConnection) -> Problem | None:
     for name in _SINGLE_HEADERS:
         if len(connection.headers.getlist(name)) > 1:
-            message = f"the header {name} is there more than once: send one"
+            message = f"the header {name} occurs more than once: send one"
             return Problem(status=400, message=message, code="invalid_value", param=name)
     return None
 

@@ -41,8 +41,9 @@ OPENAI_ENDPOINTS = (
         },
         problems=(404, 409, 422, 502),
         headers={
-            "X-Clew-Conversation": "NAME or id of the conversation whose context counts; without "
-            "it the messages that are sent do.",
+            "X-Clew-Conversation": "NAME or id of the conversation that provides the context; "
+            "without it, the "
+            "messages of the request do.",
             "X-Clew-Double-Text": "What happens while a turn is unfinished: queue, steer, "
             "interrupt …",
             **KEY_HEADERS,
@@ -52,14 +53,14 @@ OPENAI_ENDPOINTS = (
         method="GET",
         path="/v1/models",
         handler=health_endpoints.list_models,
-        summary="The names under which the agent is on offer",
+        summary="The model names of the agent",
         responses={200: ResponseSpec(description="The names", model=schemas.ModelList)},
     ),
     Endpoint(
         method="GET",
         path="/v1/models/{model}",
         handler=health_endpoints.show_model,
-        summary="One of these names",
+        summary="One model name",
         responses={200: ResponseSpec(description="The name", model=schemas.ModelShape)},
         problems=(404,),
     ),
@@ -77,7 +78,7 @@ STREAM_EVENTS = Endpoint(
     method="GET",
     path=f"{CONVERSATION_PATH}/events",
     handler=events.stream_events,
-    summary="What happens in it: entries with their seq as id, and live pieces without",
+    summary="Its events: entries with their seq as id, and live text without an id",
     scope=ONE_CONVERSATION,
     query=schemas.EventsQueryParams,
     responses={200: ResponseSpec(description="A stream of events", media=(STREAM,))},
@@ -128,9 +129,9 @@ SYSTEM_ENDPOINTS = (
         method="POST",
         path="/hooks/{name}",
         handler=webhooks.receive_webhook,
-        summary="Hand an event to a channel; its signature says from whom it is",
+        summary="Deliver an event to a channel; its signature identifies the sender",
         scope=PUBLIC,
-        responses={202: ResponseSpec(description="It is stored", model=schemas.Taken)},
+        responses={202: ResponseSpec(description="The event is stored", model=schemas.Taken)},
         problems=(400, 401, 404, 408, 413),
     ),
 )

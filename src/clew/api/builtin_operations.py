@@ -65,8 +65,8 @@ _GRANT = OperationScope(names={"grant": NamedKind.GRANT})
 _LIST = HttpBinding(
     method="GET",
     path="/api/conversations",
-    summary="Conversations, the last used first",
-    answer="A page of them",
+    summary="Conversations, most recently used first",
+    answer="One page",
     query=schemas.ListQueryParams,
 )
 _SEARCH = HttpBinding(
@@ -80,13 +80,13 @@ _ENTRIES = HttpBinding(
     method="GET",
     path=f"{CONVERSATION_PATH}/entries",
     summary="Entries of its log, in order",
-    answer="A page of them",
+    answer="One page",
     query=schemas.EntriesQueryParams,
 )
 _SUBMIT = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/messages",
-    summary="Say something; the answer is an entry of the log",
+    summary="Send a message; the answer becomes an entry of the log",
     answer="It is stored",
     subject="session_id",
     body=schemas.MessageRequest,
@@ -98,7 +98,7 @@ _SUBMIT = HttpBinding(
 _RENAME = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/rename",
-    summary="Give it a title, or take it away",
+    summary="Set or remove its title",
     answer="The conversation",
     # Nothing is created for a new NAME.
     scope=ONE_CONVERSATION,
@@ -114,7 +114,7 @@ _BRANCH = HttpBinding(
 _REWIND = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/rewind",
-    summary="Go back to an earlier entry; the log keeps all",
+    summary="Rewind to an earlier entry; the log keeps everything",
     answer="The conversation",
     body=schemas.RewindRequest,
     result=models.ConversationShape,
@@ -123,8 +123,8 @@ _REWIND = HttpBinding(
 _COMPACT = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/compact",
-    summary="Replace what is old by a summary, or say what that would do",
-    answer="What came of it",
+    summary="Replace older messages with a summary, or preview that",
+    answer="The result",
     subject="session_id",
     body=schemas.CompactRequest,
     result=models.CompactedShape,
@@ -149,7 +149,7 @@ _DELETE = HttpBinding(
 _UNDELETE = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/undelete",
-    summary="Bring a deleted conversation back, by its id",
+    summary="Restore a deleted conversation, by its id",
     answer="The conversation",
 )
 

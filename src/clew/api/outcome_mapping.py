@@ -26,21 +26,21 @@ STOPPING = Problem(
 )
 STOPPING_QUEUED = Problem(
     status=503,
-    message="the server is stopping; what was asked is stored and will be done when it is back",
+    message="the server is stopping; the request is stored and will be carried out when it is back",
     code="stopping",
     type=SERVER_ERROR,
 )
 STORE_FULL_QUEUED = Problem(
     status=507,
-    message="what was asked is stored, and there is no space left to do it: make room on the disk "
-    "of the store; then it is done",
+    message="the request is stored, but there is no space left to carry it out: make room on the "
+    "disk of the store; then it is carried out",
     code="store_full",
     type=SERVER_ERROR,
 )
 #: Chunks were lost on the way to a client that reads too slowly.
 INCOMPLETE_STREAM = Problem(
     status=502,
-    message="pieces of the answer got lost on the way; the conversation holds the whole answer",
+    message="parts of the answer were lost on the way; the conversation holds the whole answer",
     code="incomplete",
     type=SERVER_ERROR,
 )
@@ -85,5 +85,5 @@ def _build_conflict(message: str, code: str) -> Problem:
 
 def retracted_problem(reason: str) -> Problem:
     """Return the problem for a retraction: a stream cannot take back what was sent."""
-    message = f"the answer was begun anew: {reason}. The conversation will hold the whole answer"
+    message = f"the answer was started again: {reason}. The conversation will hold the whole answer"
     return Problem(status=502, message=message, code="retracted", type=SERVER_ERROR)

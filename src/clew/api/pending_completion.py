@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _STORE_UNAVAILABLE = (
-    "the message is stored and will be answered; the store is away for now: the conversation will "
-    "hold the answer"
+    "the message is stored and will be answered; the store is not available now: the "
+    "conversation will hold the answer"
 )
 
 _STORE_FULL = (
-    "the message is stored, and there is no space left for its answer: make room on the disk of "
+    "the message is stored, but there is no space left for its answer: make room on the disk of "
     "the store; then it is answered, and the conversation will hold the answer"
 )
 

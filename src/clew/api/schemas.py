@@ -139,7 +139,10 @@ def _derive_query(
 
 _AFTER = {"after": (WholeNumber, Field(default=0, ge=0))}
 _CURSOR = {"cursor": (Cursor, None)}
-_ADHOC = Field(default="false", description="Also those of clients that resend all history.")
+_ADHOC = Field(
+    default="false",
+    description="Include the ad hoc conversations of clients that resend all history.",
+)
 
 ListQueryParams = _derive_query(params.ListParams, {**_CURSOR, "adhoc": (Flag, _ADHOC)})
 EntriesQueryParams = _derive_query(params.EntriesParams, _AFTER, without={"conversation", "before"})
@@ -166,7 +169,7 @@ RenameRequest = derive_model(
     {"title": (Title, ...)},
     without={"conversation"},
 )
-_BRANCH_NAME = Field(default=None, min_length=1, description="Leads to the copy from now on.")
+_BRANCH_NAME = Field(default=None, min_length=1, description="A name for the copy.")
 BranchRequest = derive_model(
     "BranchRequest",
     params.BranchParams,
@@ -177,7 +180,9 @@ BranchRequest = derive_model(
 RewindRequest = derive_model(
     "RewindRequest", params.RewindParams, RequestBody, without={"conversation"}
 )
-_DRY_RUN = Field(default=None, description="Only say what would be done; no model is asked.")
+_DRY_RUN = Field(
+    default=None, description="Only report what would be done, without calling a model."
+)
 CompactRequest = derive_model(
     "CompactRequest",
     params.CompactParams,

@@ -40,7 +40,7 @@ def _bind_addresses(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise SettingsError(f"api.host {host!r} is no address: {error.strerror}") from error
+        raise SettingsError(f"api.host {host!r} is not an address: {error.strerror}") from error
     sockets: list[socket.socket] = []
     failed: OSError | None = None
     for family, name in dict.fromkeys((each[0], str(each[4][0])) for each in found):

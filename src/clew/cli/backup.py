@@ -69,7 +69,7 @@ def backup(program: CliContext, file: Path, *, keep: int, as_json: bool) -> None
 @click.option(
     "--replace",
     is_flag=True,
-    help="Put it in the place of a store that is not empty, which is kept under another name.",
+    help="Replace a store that is not empty; the old one is kept under another name.",
 )
 @json_option
 @pass_cli_context
@@ -149,7 +149,7 @@ def _print_backup(taken: BackupInfo, out: Output, notes: Output) -> None:
     if taken.pages is not None:
         notes.print_dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
     if taken.older:
-        notes.print_dim(f"the one before is {taken.older[0]}")
+        notes.print_dim(f"the previous backup is {taken.older[0]}")
     if taken.repairable:
         notes.print_dim(f"clew fsck --repair would repair: {'; '.join(taken.repairable[:3])}")
 
@@ -171,9 +171,11 @@ def _print_restore(restored: RestoreResult, out: Output, notes: Output) -> None:
     if restored.taken_at is not None:
         notes.print_dim(f"as of {restored.taken_at.astimezone():%Y-%m-%d %H:%M:%S}")
     if restored.previous_store is not None:
-        notes.print_dim(f"what was there before is now {restored.previous_store}")
+        notes.print_dim(f"the previous store is now {restored.previous_store}")
     if restored.unfinished_work.running:
-        notes.print_dim(f"turns that go on at the next start: {restored.unfinished_work.running}")
+        notes.print_dim(
+            f"turns that continue at the next start: {restored.unfinished_work.running}"
+        )
     if restored.unfinished_work.unknown:
         notes.print_dim(
             f"messages that may have been delivered: {restored.unfinished_work.unknown}"
@@ -192,7 +194,7 @@ def _migration_json(moved: MigrationResult) -> dict[str, Any]:
 
 def _print_migration(moved: MigrationResult, out: Output, notes: Output) -> None:
     out.write(f"{moved.target}: {_format_counts(moved.counts)}\n")
-    notes.print_dim(f"every row is the same as in {moved.source}, which stays as it is")
+    notes.print_dim(f"every row matches {moved.source}, which is unchanged")
     notes.print_dim("set store.url to use the new one")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "name",
     default="main",
     metavar="NAME|ID",
-    help="The conversation: a NAME, made on first use, or an id.  [default: main]",
+    help="The conversation: a NAME, created on first use, or an id.  [default: main]",
 )
 @click.option(
     "--approval-timeout",
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="With a TEXT: how long to wait for somebody to allow a tool call. Then it fails and says "
-    "how to allow it.",
+    help="With a TEXT: how long to wait for a tool call to be allowed. Then the command fails and "
+    "says how to allow it.",
 )
 @click.argument("words", nargs=-1, metavar="[TEXT]")
 @json_option

@@ -191,7 +191,9 @@ async def open_client(product: Application, name: str, notes: Output) -> ChatCli
     titled = [one for one in listed if (one.title or "").casefold() == name.casefold()]
     if len(titled) != 1:
         return client
-    notes.print_dim(f"(no conversation is named so; this one has the title: {titled[0].id})")
+    notes.print_dim(
+        f"(no conversation has this name; this one has it as its title: {titled[0].id})"
+    )
     return ChatClient(engine, titled[0].id, product.commands)
 
 

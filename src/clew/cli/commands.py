@@ -27,16 +27,16 @@ COMMANDS: Final = {
         "clew.cli.sessions", "sessions", "List, search and change conversations."
     ),
     "fsck": LazyCommand(
-        "clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."
+        "clew.cli.fsck", "fsck", "Check every conversation, and repair what can be repaired."
     ),
-    "pair": LazyCommand("clew.cli.pair", "pair", "Let people talk on channels, and shut them out."),
+    "pair": LazyCommand("clew.cli.pair", "pair", "Grant and revoke access to channels."),
     "deliveries": LazyCommand(
-        "clew.cli.deliveries", "deliveries", "Look after undelivered messages."
+        "clew.cli.deliveries", "deliveries", "List, retry and drop undelivered messages."
     ),
     "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
-    "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
+    "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find problems, and say how to fix them."),
     "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),
-    "restore": LazyCommand("clew.cli.backup", "restore", "Bring a backup back."),
+    "restore": LazyCommand("clew.cli.backup", "restore", "Restore the store from a backup."),
     "migrate-store": LazyCommand(
         "clew.cli.backup", "migrate_store", "Copy the store into another database."
     ),

@@ -108,7 +108,9 @@ pass_cli_context = click.make_pass_decorator(CliContext)
 #: ``as_json`` for every command that prints data.
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 #: ``cursor`` for every command that prints pages.
-cursor_option = click.option("--cursor", help="Go on where this says, which a page before printed.")
+cursor_option = click.option(
+    "--cursor", help="Continue from this cursor, which the previous page printed."
+)
 
 
 def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

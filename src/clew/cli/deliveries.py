@@ -54,7 +54,7 @@ def deliveries() -> None:
 @deliveries.command(
     "list", epilog=format_examples("clew deliveries list", "clew deliveries list --all")
 )
-@click.option("--all", "every", is_flag=True, help="Also those that are on their way.")
+@click.option("--all", "every", is_flag=True, help="Include deliveries in progress.")
 @limit_option(200)
 @cursor_option
 @json_option

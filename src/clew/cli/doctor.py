@@ -24,7 +24,7 @@ _LABEL_WIDTH = 12
     epilog=format_examples("clew doctor", "clew doctor --fix", "clew doctor --offline --json")
 )
 @click.option("--fix", "mend", is_flag=True, help="Repair what needs no decision: file modes.")
-@click.option("--offline", is_flag=True, help="Do not ask the model's provider for a word.")
+@click.option("--offline", is_flag=True, help="Do not send a test request to the model's provider.")
 @json_option
 @pass_cli_context
 @click.pass_context
@@ -83,8 +83,8 @@ def _format_summary(found: list[DoctorFinding]) -> str:
     failed = sum(each.level is FindingLevel.FAIL for each in found)
     warned = sum(each.level is FindingLevel.WARN for each in found)
     if not failed:
-        return f"everything works; {warned} to look at" if warned else "all is well"
-    return f"{failed} to mend" + (f", {warned} to look at" if warned else "")
+        return f"everything works; {warned} to check" if warned else "no problems found"
+    return f"{failed} to fix" + (f", {warned} to check" if warned else "")
 
 
 def _finding_json(finding: DoctorFinding) -> dict[str, object]:

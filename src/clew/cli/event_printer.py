@@ -33,8 +33,8 @@ _FAILED_CALL_TEXTS: Final = {
     "denied": "✗ {} was refused and did not run",
     "cancelled": "✗ {} was cancelled",
     "error": "✗ {} failed",
-    "retry": "· {} asks to be called in another way",
-    "unknown": "✗ {} was interrupted; nobody knows whether it had its effect",
+    "retry": "· {} asked for a corrected call",
+    "unknown": "✗ {} was interrupted; it may or may not have taken effect",
 }
 
 
@@ -93,7 +93,7 @@ class EventPrinter:
     def _note_retraction(self, reason: str) -> None:
         shown, self._shown = self._shown, ""
         self._out.end_line()
-        what = "broken off, the text above is void" if shown else "no answer yet"
+        what = "interrupted; ignore the text above" if shown else "no answer yet"
         self._notes.print_dim(f"({what}: {to_single_line(reason, 300)})")
 
     def _print_tool_call(self, event: ToolCalled) -> None:

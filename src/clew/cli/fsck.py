@@ -33,7 +33,7 @@ _INDENT = 18
 
 
 @click.command(epilog=format_examples("clew fsck", "clew fsck --repair", "clew fsck --json"))
-@click.option("--repair", "mend", is_flag=True, help="Repair what can be repaired surely.")
+@click.option("--repair", "mend", is_flag=True, help="Repair what can be repaired safely.")
 @json_option
 @pass_cli_context
 @click.pass_context
@@ -67,8 +67,8 @@ async def _run_checks(settings: Settings, notes: Output, *, mend: bool) -> FsckR
         async with await open_store(url, home=home, upgrade=False) as store:
             if due := await store.read(_find_pending, features):
                 raise StoreUnusable(
-                    f"the store's schema lacks {', '.join(due)}: start any other command first, "
-                    "which brings it up to date"
+                    f"the store's schema lacks {', '.join(due)}: run any other command first, "
+                    "which upgrades it"
                 )
             check = StoreChecker(
                 store, url=url, home=home, say=progress.show_activity, features=features
@@ -101,7 +101,7 @@ def _print_report(report: FsckReport, out: Output, notes: Output) -> None:
     if report.unchecked:
         out.write(f"could not be checked: {', '.join(report.unchecked)}\n")
     for table, feature in report.left_alone:
-        out.write(f"left alone: the table {table} of the feature {feature}, which is not loaded\n")
+        out.write(f"skipped: the table {table} of the feature {feature}, which is not loaded\n")
     out.raise_if_closed()
     notes.print_dim(_format_summary(report))
 
@@ -139,7 +139,7 @@ def _format_summary(report: FsckReport) -> str:
     left = len(report.findings) - repaired
     said = f"{looked}: {repaired} repaired" if repaired else looked
     if report.is_clean:
-        return f"{said}, all is well" if repaired else f"{said}: all is well"
+        return f"{said}, no problems found" if repaired else f"{said}: no problems found"
     sure = sum(f.repair is not None and not f.repaired for f in report.findings)
     hint = f"; clew fsck --repair repairs {sure} of them" if sure else ""
-    return f"{said}, {left} left to decide" if repaired else f"{said}: {left} found{hint}"
+    return f"{said}, {left} need a decision" if repaired else f"{said}: {left} found{hint}"

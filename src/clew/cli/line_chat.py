@@ -184,7 +184,7 @@ class EnginePortal:
         found: list[PendingReply] = []
         for accepted, text, following in self._portal.call(self._find_pending_inputs):
             self._start_task(self._forward_events, accepted.inbox_id, following)
-            remark = f"(still to be answered: “{to_single_line(text, 60)}”)"
+            remark = f"(not answered yet: “{to_single_line(text, 60)}”)"
             found.append(PendingReply(key=accepted.inbox_id, accepted=accepted, remark=remark))
         return found
 

@@ -32,7 +32,7 @@ async def _start_async(settings: Settings, name: str, title: str | None) -> Conv
         engine = product.engine
         route = engine.parse_target(name)
         if isinstance(route, str):
-            raise UsageError(f"{name!r} is an id: give the NAME that is to mean something new")
+            raise UsageError(f"{name!r} is an id: give a NAME for the new conversation")
         before = await _resolve_route(engine, route)
         conversation = await engine.start_new_conversation(route)
         if title is not None:

@@ -206,7 +206,7 @@ class AnswerPrinter:
         conversation, mine = self._accepted.conversation_id, self._accepted.inbox_id
         for earlier in await self._talk.list_pending_inputs(conversation, before=mine):
             self._notes.print_dim(
-                f"(first, still to be answered: “{to_single_line(earlier.text, 60)}”)"
+                f"(first, not answered yet: “{to_single_line(earlier.text, 60)}”)"
             )
             following = self._talk.follow_input(earlier.accepted)
             try:

@@ -75,7 +75,7 @@ def list_people(program: CliContext, *, as_json: bool) -> None:
             return
         out, notes = get_outputs()
         if not found:
-            notes.print_dim("nobody has asked yet")
+            notes.print_dim("no requests yet")
             return
         rows = [
             (
@@ -105,14 +105,16 @@ def approve(program: CliContext, *, code: str, as_json: bool) -> None:
         if as_json:
             print_json(_person_json(person))
         else:
-            click.echo(f"{person.user}  {person.name or '-'} may talk on {person.account.channel}")
+            click.echo(
+                f"{person.user}  {person.name or '-'} now has access to {person.account.channel}"
+            )
 
     _run_job(program, approve_code)
 
 
 _USER_ARGUMENT = click.argument("user", metavar="ID")
 _CHANNEL_OPTION = click.option(
-    "--channel", metavar="NAME", help="The channel, for somebody who is only in its `allow`."
+    "--channel", metavar="NAME", help="The channel, for a person who is only in its `allow` list."
 )
 
 
@@ -166,8 +168,8 @@ async def _find_accounts(
     known = [person.account for person in await people.list_people() if person.user == user]
     if not known:
         raise UsageError(
-            f"nobody with the id {user!r} has ever asked: `clew pair list` shows who has; for "
-            "somebody who is in `allow`, add --channel NAME"
+            f"no person with the id {user!r} has asked for access: `clew pair list` shows who "
+            "has; for a person in an `allow` list, add --channel NAME"
         )
     return known
 

@@ -90,7 +90,7 @@ class RecordPrinter:
 
     def print_conversations(self, views: Sequence[ConversationView]) -> None:
         if not views:
-            self._notes.print_dim("no conversations yet: `clew chat` begins one")
+            self._notes.print_dim("no conversations yet: `clew chat` starts one")
             return
         rows = [
             (
@@ -170,7 +170,9 @@ class RecordPrinter:
     def print_context(self, view: ContextView) -> None:
         """Print the context that the model will receive, in full."""
         closed = (
-            "" if view.session.is_open else ", closed: the next message opens another with this"
+            ""
+            if view.session.is_open
+            else ", closed: the next message opens a new session with this context"
         )
         count = f"{len(view.lines)} messages, about {view.tokens:,} tokens"
         self._out.write(self._out.style_bold(f"context of {view.conversation}") + f"  {count}\n")
@@ -223,7 +225,7 @@ class RecordPrinter:
 def _format_base_item(item: BaseItem) -> str:
     if isinstance(item, EntryRange):
         return f"#{item.first}" if item.first == item.last else f"#{item.first} to #{item.last}"
-    return "a message of its own"
+    return "an inline message"
 
 
 def format_names(view: ConversationView) -> str:

@@ -61,7 +61,7 @@ async def _connect_to_server(settings: Settings, stack: AsyncExitStack) -> Frame
     except ConnectionRefused as error:
         if error.other:
             return None
-        raise ClewError(f"the server at {found.url} lets nobody in without its token") from error
+        raise ClewError(f"the server at {found.url} requires its token") from error
 
 
 class _PendingRequests:
@@ -97,7 +97,7 @@ async def _proxy_frames(pipe: StdioTransport, server: FrameConnection) -> None:
     await cancel_and_wait(*open_)
     if back in done and back.result():
         raise StoreUnavailable(
-            "the server has gone: start clew rpc again, and subscribe after the last seq"
+            "the server has stopped: start clew rpc again, and subscribe after the last seq"
         )
 
 

@@ -50,9 +50,9 @@ def run_job(settings: Settings, job: Coroutine[Any, Any, None]) -> None:
     )
 )
 @NAME_ARGUMENT
-@click.option("--at", type=click.IntRange(min=0), help="Only up to this entry.", metavar="SEQ")
+@click.option("--at", type=click.IntRange(min=0), help="Copy only up to this entry.", metavar="SEQ")
 @click.option("--title", metavar="TEXT", help="The copy's title.")
-@click.option("--as", "new_name", metavar="NAME", help="A name that leads to the copy from now on.")
+@click.option("--as", "new_name", metavar="NAME", help="A name for the copy.")
 @json_option
 @pass_cli_context
 def branch(
@@ -84,7 +84,7 @@ def branch(
 def _parse_route(engine: Engine, name: str) -> Route:
     route = engine.parse_target(name)
     if isinstance(route, str):
-        raise UsageError(f"{name!r} is an id: give a NAME that is to lead to the copy")
+        raise UsageError(f"{name!r} is an id: give a NAME for the copy")
     return route
 
 
@@ -132,7 +132,7 @@ async def _wait_executed(engine: Engine, filed: AcceptResult) -> str:
 
     if await engine.get_unfinished_turn(filed.conversation_id) is not None:
         get_outputs()[1].print_dim(
-            "waits for the running turn; it will be done also if you press Ctrl-C"
+            "waiting for the running turn; Ctrl-C does not cancel the command"
         )
     return get_execution_note(await engine.wait_for_input(filed))
 
@@ -145,9 +145,11 @@ async def _wait_executed(engine: Engine, filed: AcceptResult) -> str:
     )
 )
 @NAME_ARGUMENT
-@click.option("--focus", metavar="TEXT", help="What the summary is to care for most.")
-@click.option("--dry-run", is_flag=True, help="Only say what goes and what stays.")
-@click.option("--undo", is_flag=True, help="Take back the compaction that it goes on from.")
+@click.option("--focus", metavar="TEXT", help="The subject on which the summary should focus.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only show what would be summarised and what would stay."
+)
+@click.option("--undo", is_flag=True, help="Undo the last compaction.")
 @json_option
 @pass_cli_context
 def compact(

@@ -68,9 +68,9 @@ def export(
     May be used while a gateway runs. Secrets of the settings are left out wherever they were said.
     """
     if everything == bool(names):
-        raise UsageError("name the conversations to export, or say --all")
+        raise UsageError("name the conversations to export, or pass --all")
     if output is not None and output.exists() and not force:
-        raise UsageError(f"{output} exists already: name another file, or say --force")
+        raise UsageError(f"{output} exists already: name another file, or pass --force")
     asyncio.run(_export_async(program.load_settings(), names, form, output))
 
 
@@ -97,9 +97,8 @@ async def _export_async(
             notes.print_dim(f"exported {pluralize(len(chosen), 'conversation')} to {output}")
         if exports.redacted_count:
             notes.write(
-                f"clew: warning: {pluralize(exports.redacted_count, 'entry', 'entries')} said "
-                "a secret of "
-                "the settings, which was left out\n"
+                f"clew: warning: {pluralize(exports.redacted_count, 'entry', 'entries')} "
+                "contain a secret of the settings, which was left out\n"
             )
 
 

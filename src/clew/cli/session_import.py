@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 _RESULT_TEXTS: Final = {
     ImportOutcome.IMPORTED: "imported",
-    ImportOutcome.EXTENDED: "gone on with",
+    ImportOutcome.EXTENDED: "extended",
     ImportOutcome.COPIED: "imported as copies",
     ImportOutcome.UNCHANGED: "known already",
-    ImportOutcome.DELETED: "left out, since they were deleted here",
+    ImportOutcome.DELETED: "skipped, because they were deleted here",
     ImportOutcome.FAILED: "not imported",
 }
 
@@ -45,12 +45,15 @@ _RESULT_TEXTS: Final = {
 )
 @click.argument("path", metavar="FILE", type=EXPORT_FILE_TYPE)
 @click.option(
-    "--deleted", "revive", is_flag=True, help="Also what was deleted here, as new conversations."
+    "--deleted",
+    "revive",
+    is_flag=True,
+    help="Also import what was deleted here, as new conversations.",
 )
 @click.option(
     "--routes",
     is_flag=True,
-    help="Have names and chats lead here as they did there, where they lead nowhere yet.",
+    help="Restore the names and chats of the conversations, unless they lead elsewhere here.",
 )
 @json_option
 @pass_cli_context
@@ -75,7 +78,7 @@ def import_sessions(
         verified = verify_export(source)
         if not verified.is_clean:
             print_findings(verified, notes)
-            raise ClewError(f"{path} is not as it was written: nothing was imported")
+            raise ClewError(f"{path} was changed or cut off after the export: nothing was imported")
         taking = _ImportRun(source, verified, notes, revive=revive, routes=routes)
         asyncio.run(taking.run(program.load_settings()))
     if as_json:
@@ -125,9 +128,8 @@ class _ImportRun:
             progress.clear_line()
             every = len(self._verified.conversations)
             self._notes.write(
-                f"stopped: {len(self._done)} of {pluralize(every, 'conversation')} are in; "
-                "the same "
-                "command goes on from here\n"
+                f"stopped: {len(self._done)} of {pluralize(every, 'conversation')} are "
+                "imported; the same command continues from here\n"
             )
             raise
         progress.clear_line()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("turn", metavar="TURN")
 @click.argument("step", metavar="STEP", type=click.IntRange(min=1))
 @click.option("--model", metavar="NAME", help="Send it again to this model, and print the answer.")
-@click.option("--diff", is_flag=True, help="Send it again, and print in what the answer differs.")
+@click.option("--diff", is_flag=True, help="Send it again, and print how the answer differs.")
 @json_option
 @pass_cli_context
 def replay(
@@ -85,7 +85,7 @@ def _print_request(sent: RecordedRequest) -> None:
     if sent.body is None:
         raise OperationRefused(
             f"{sent.model or 'the model'} is not asked over the network, so there is no request: "
-            "--model sends to another one what it was asked"
+            "use --model to send it to another model"
         )
     out, _ = get_outputs()
     if out.is_terminal:

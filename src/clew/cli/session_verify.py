@@ -73,7 +73,7 @@ def open_export(path: Path, notes: Output) -> Generator[ProgressReader]:
 @click.pass_context
 def verify(ctx: click.Context, *, path: Path, against: Path | None, as_json: bool) -> None:
     """
-    Find out whether a JSONL export is as it was written: nothing changed, lost or moved.
+    Find out whether a JSONL export is unchanged: nothing changed, lost or moved.
 
     Needs no store and no settings. Exits 1 if something is found.
     """
@@ -81,7 +81,9 @@ def verify(ctx: click.Context, *, path: Path, against: Path | None, as_json: boo
     earlier = None if against is None else _verify_file(against, notes)
     if earlier is not None and not earlier.is_clean:
         print_findings(earlier, notes)
-        raise ClewError(f"{against} is not as it was written: nothing can be compared with it")
+        raise ClewError(
+            f"{against} was changed or cut off after the export: nothing can be compared with it"
+        )
     verified = _verify_file(path, notes, earlier)
     if as_json:
         print_json(_verification_json(verified))
@@ -141,7 +143,7 @@ def _print_summary(verified: ExportVerifier, out: Output, notes: Output) -> None
         )
         return
     out.write(
-        f"as it was written: {pluralize(len(verified.conversations), 'conversation')}, "
+        f"unchanged: {pluralize(len(verified.conversations), 'conversation')}, "
         f"{pluralize(verified.entries, 'entry', 'entries')}, "
         f"{pluralize(len(verified.tombstones), 'mark')} of deletions\n"
     )

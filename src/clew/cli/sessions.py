@@ -65,8 +65,10 @@ def sessions() -> None:
 @sessions.command(
     "list", epilog=format_examples("clew sessions list", "clew sessions list --title trip")
 )
-@click.option("--title", default="", metavar="TEXT", help="Only those with this in their title.")
-@click.option("--all", "adhoc", is_flag=True, help="Also those that clients opened in passing.")
+@click.option(
+    "--title", default="", metavar="TEXT", help="Only conversations with this text in their title."
+)
+@click.option("--all", "adhoc", is_flag=True, help="Include the ad hoc conversations of clients.")
 @limit_option(50)
 @cursor_option
 @json_option
@@ -101,8 +103,10 @@ def list_conversations(
 )
 @NAME_ARGUMENT
 @limit_option(50)
-@click.option("--cursor", type=click.IntRange(min=0), help="From after this entry, in order.")
-@click.option("--context", is_flag=True, help="Instead, what the model will be sent, in full.")
+@click.option("--cursor", type=click.IntRange(min=0), help="Start after this entry.")
+@click.option(
+    "--context", is_flag=True, help="Show the next request to the model instead, in full."
+)
 @json_option
 @pass_cli_context
 def show(
@@ -273,7 +277,7 @@ def rename(program: CliContext, name: str, title: str, as_json: bool) -> None:
     epilog=format_examples("clew sessions delete work", "clew sessions delete work --yes")
 )
 @NAME_ARGUMENT
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--now", "at_once", is_flag=True, help="Remove it at once: it cannot be undeleted.")
 @json_option
 @pass_cli_context
@@ -294,7 +298,7 @@ def delete(program: CliContext, *, name: str, yes: bool, at_once: bool, as_json:
         else:
             click.echo(f"deleted {found.id}")
             note = (
-                f"until {format_time(until)} this brings it back: clew sessions undelete {found.id}"
+                f"to restore it until {format_time(until)}: clew sessions undelete {found.id}"
             )
             click.echo(note, err=True)
 
@@ -330,7 +334,9 @@ def _confirm_deletion(found: _DeletionTarget, *, at_once: bool) -> None:
     :raises click.Abort: if the user declines
     """
     if not sys.stdin.isatty():
-        raise UsageError("deleting asks first, and there is nobody to ask: add --yes")
+        raise UsageError(
+            "deleting needs a confirmation, and there is no terminal to ask on: add --yes"
+        )
     how = ", for good" if at_once else ""
     question = f"Delete {to_single_line(found.name)!r} with its {found.entries} entries{how}?"
     click.confirm(question, abort=True, err=True)
@@ -353,7 +359,7 @@ def undelete(program: CliContext, conversation: str | None, as_json: bool) -> No
             print_json({"items": items, "next": None})
             return
         if not found:
-            click.echo("No deleted conversation can be brought back.", err=True)
+            click.echo("No deleted conversation can be restored.", err=True)
         for each in found:
             title = to_single_line(each.title or "-", 60)
             click.echo(

@@ -39,17 +39,19 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="The file that holds its key.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), help="Where clew serve is to listen.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="The address on which clew serve listens."
+)
 @click.option(
     "--look-at",
     multiple=True,
     metavar="URL",
     help="Look for a server here, instead of where Ollama, LM Studio and llama.cpp listen.",
 )
-@click.option("--no-test", is_flag=True, help="Do not ask the model for a word first.")
-@click.option("--replace", is_flag=True, help="Change a config.toml that is there already.")
-@click.option("--yes", is_flag=True, help="Ask nothing: take the first that is found.")
-@click.option("--no-chat", is_flag=True, help="Do not open a chat in the end.")
+@click.option("--no-test", is_flag=True, help="Do not send a test request to the model first.")
+@click.option("--replace", is_flag=True, help="Change an existing config.toml.")
+@click.option("--yes", is_flag=True, help="Ask nothing: use the first model that is found.")
+@click.option("--no-chat", is_flag=True, help="Do not open a chat at the end.")
 @json_option
 @pass_cli_context
 @click.pass_context
@@ -94,7 +96,7 @@ def setup(ctx: click.Context, program: CliContext, *, as_json: bool, **said: obj
         notes.write(f"clew: warning: {warning}\n")
     notes.write(f"{_format_result(done)}\n")
     if not is_there or said["no_chat"]:
-        notes.print_dim("talk to it: clew, or line by line: clew chat")
+        notes.print_dim("chat with it: clew, or line by line: clew chat")
         return
     from clew.cli.open_tui import is_tui_installed, open_tui  # noqa: PLC0415  (as above)
 
@@ -113,7 +115,7 @@ def _key_location(env: object, file: object) -> KeyLocation | None:
     from clew.cli.setup_wizard.providers import KeyLocation  # noqa: PLC0415  (help needs no model)
 
     if env and file:
-        raise click.UsageError("say either --key-env or --key-file")
+        raise click.UsageError("pass either --key-env or --key-file")
     if isinstance(env, str):
         return KeyLocation(env=env)
     return KeyLocation(file=file.absolute()) if isinstance(file, Path) else None
@@ -121,7 +123,7 @@ def _key_location(env: object, file: object) -> KeyLocation | None:
 
 def _format_result(done: SetupResult) -> str:
     key = f", with the key in {done.chosen.key.description}" if done.chosen.key else ""
-    answers = "answers" if done.tested else "is set; it was not asked"
+    answers = "answers" if done.tested else "is set; no test request was sent"
     return f"{done.chosen.name} {answers}{key}; written to {done.settings.config_file}"
 
 

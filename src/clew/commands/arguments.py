@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.errors import UsageError
 
-WAITING_FOR_TURN = "That will be done when the running turn has ended; /stop ends it now."
+WAITING_FOR_TURN = "This runs when the running turn has ended; /stop ends the turn now."
 
 
 def parse_number(argument: str, *, default: int | None = None) -> int:
@@ -16,5 +16,5 @@ def parse_number(argument: str, *, default: int | None = None) -> int:
     if not argument and default is not None:
         return default
     if not (argument.isascii() and argument.isdigit() and int(argument) >= 1):
-        raise UsageError(f"{argument!r} is no number: write one from 1")
+        raise UsageError(f"{argument!r} is not a number: use 1 or more")
     return int(argument)

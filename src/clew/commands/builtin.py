@@ -40,7 +40,7 @@ BUILTIN_COMMANDS = (
     ),
     ChatCommand(
         name="stop",
-        help="stop the answer that is being made",
+        help="stop the running answer",
         control=True,
         run=control_commands.stop_turn,
     ),
@@ -48,28 +48,28 @@ BUILTIN_COMMANDS = (
         name="compress",
         aliases=("compact",),
         arguments="[focus]",
-        help="summarise what is old, to make room; say what matters most",
+        help="summarise older messages to make room; add what matters most",
         run=conversation_commands.compress_context,
     ),
     ChatCommand(
         name="undo",
         arguments="[n]",
-        help="take your last message (or the last n) and what followed out of the conversation",
+        help="remove your last message (or the last n) and what followed from the context",
         run=conversation_commands.undo_exchanges,
     ),
     ChatCommand(
-        name="retry", help="ask your last message again", run=conversation_commands.retry_message
+        name="retry", help="send your last message again", run=conversation_commands.retry_message
     ),
     ChatCommand(
         name="branch",
         arguments="[title]",
-        help="go on in a copy of this conversation; the original stays as it is",
+        help="continue in a copy of this conversation; the original is unchanged",
         run=conversation_commands.branch_conversation,
     ),
     ChatCommand(
         name="rewind",
         arguments="n",
-        help="go back to right after entry n",
+        help="rewind to right after entry n",
         run=conversation_commands.rewind_conversation,
     ),
     ChatCommand(
@@ -81,14 +81,14 @@ BUILTIN_COMMANDS = (
     ChatCommand(
         name="sessions",
         arguments="[query]",
-        help="list your conversations, the last used first",
+        help="list your conversations, most recently used first",
         control=True,
         run=control_commands.list_sessions,
     ),
     ChatCommand(
         name="resume",
         arguments="[n|title|id]",
-        help="go on with another conversation: its number in /sessions, its title or its id",
+        help="continue another conversation: its number in /sessions, its title or its id",
         run=conversation_commands.resume_conversation,
     ),
     ChatCommand(
@@ -99,19 +99,19 @@ BUILTIN_COMMANDS = (
     ),
     ChatCommand(
         name="queue",
-        help="show the messages that wait",
+        help="show the waiting messages",
         control=True,
         run=control_commands.show_queue,
     ),
     ChatCommand(
         name="status",
-        help="show this conversation and what it is doing",
+        help="show this conversation and its state",
         control=True,
         run=control_commands.show_status,
     ),
     ChatCommand(
         name="usage",
-        help="show what this conversation used",
+        help="show the tokens that this conversation used",
         control=True,
         run=control_commands.show_usage,
     ),
@@ -152,7 +152,8 @@ BUILTIN_COMMANDS = (
     ChatCommand(
         name="pair",
         arguments="[code]",
-        help="let in whoever was shown this code, or show who is in; /pair remove ID shuts out",
+        help="grant access to the person who was shown this code, or list who has access; /pair "
+        "remove ID revokes it",
         control=True,
         operator=True,
         run=control_commands.manage_pairing,

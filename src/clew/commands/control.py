@@ -105,7 +105,7 @@ async def manage_pairing(ctx: CommandContext, argument: str) -> ChatCommandReply
     if word == "remove" and user.strip():
         return ctx.reply(await _revoke_access(ctx, user.strip()))
     person = await ctx.engine.pairing.approve_code(argument, by=ctx.viewer)
-    return ctx.reply(f"Let in: {person.name or 'somebody'}, id {person.user}.")
+    return ctx.reply(f"Access granted: {person.name or 'somebody'}, id {person.user}.")
 
 
 def _format_person(person: Person) -> str:
@@ -117,7 +117,7 @@ def _format_person(person: Person) -> str:
 async def _revoke_access(ctx: CommandContext, user: str) -> str:
     known = [one for one in await ctx.engine.pairing.list_people() if one.user == user]
     if not known:
-        raise UsageError(f"nobody has the id {user!r}: /pair lists them")
+        raise UsageError(f"no person has the id {user!r}: /pair lists them")
     for one in known:
         await ctx.engine.pairing.revoke_access(
             one.account, user, to=AccessStatus.REMOVED, by=ctx.viewer

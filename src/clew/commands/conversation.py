@@ -38,12 +38,12 @@ async def _describe_start(
     ctx: CommandContext, conversation: ConversationId, title: str | None
 ) -> str:
     if title is None:
-        return "New session: what was said before is kept."
+        return "New conversation; the previous one is kept."
     try:
         await ctx.engine.titles.request_title(conversation, title)
     except UsageError as error:
-        return f"New session, without the title: {error}."
-    return f"New session: {title}"
+        return f"New conversation, without the title: {error}."
+    return f"New conversation: {title}"
 
 
 async def _describe_model(ctx: CommandContext, conversation: ConversationId) -> str:
@@ -117,7 +117,7 @@ async def rewind_conversation(ctx: CommandContext, argument: str) -> ChatCommand
     note = await ctx.wait_for_command(
         await ctx.engine.sessions.queue_rewind(ctx.required_conversation, to=to)
     )
-    return ctx.reply(WAITING_FOR_TURN if note is None else f"Back to right after entry {to}.")
+    return ctx.reply(WAITING_FOR_TURN if note is None else f"Rewound to right after entry {to}.")
 
 
 async def set_title(ctx: CommandContext, argument: str) -> ChatCommandReply:
@@ -139,7 +139,7 @@ async def resume_conversation(ctx: CommandContext, argument: str) -> ChatCommand
     )
     view = await ctx.engine.get_view(conversation, viewer=ctx.viewer)
     name = view.conversation.title or conversation
-    return ChatCommandReply(text=f"Here goes on: {name}", conversation=conversation)
+    return ChatCommandReply(text=f"Continuing: {name}", conversation=conversation)
 
 
 async def _resolve_argument(ctx: CommandContext, argument: str) -> ConversationId:
@@ -167,7 +167,9 @@ def _match_title(found: Sequence[Conversation], argument: str) -> ConversationId
     fitting = exact or list(found)
     if len(fitting) > 1:
         titles = ", ".join(_quote_line(one.title or one.id) for one in fitting[:5])
-        raise UsageError(f"{len(fitting)} titles fit {argument!r}: {titles}; say more of it")
+        raise UsageError(
+            f"{len(fitting)} titles fit {argument!r}: {titles}; write more of the title"
+        )
     return fitting[0].id if fitting else None
 
 
@@ -175,11 +177,11 @@ async def choose_model(ctx: CommandContext, argument: str) -> ChatCommandReply:
     models = ctx.engine.model_overrides
     if not argument:
         chosen = await models.get_model_name(ctx.required_conversation)
-        return ctx.reply(f"The model is {chosen}. To choose from: {', '.join(models.offered)}.")
+        return ctx.reply(f"The model is {chosen}. Available: {', '.join(models.offered)}.")
     # Otherwise a stranger could choose what the owner pays for.
     if ctx.viewer != scopes.LOCAL and argument not in models.offered:
         raise UsageError(
-            f"{argument!r} is not offered here: choose from {', '.join(models.offered)}"
+            f"{argument!r} is not available here: choose from {', '.join(models.offered)}"
         )
     await models.choose_model(ctx.required_conversation, argument)
     return ctx.reply(f"From the next message on, {argument} answers here.")

@@ -56,7 +56,7 @@ class Secret:
             if value := environ.get(name):
                 return value
             raise SettingsError(
-                f"{key} is to come from the environment variable {name}, which is not set: set it, "
+                f"{key} is read from the environment variable {name}, which is not set: set it, "
                 f"or {other}"
             )
 
@@ -72,10 +72,10 @@ class Secret:
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "it is not text"
                 raise SettingsError(
-                    f"{key} is to come from the file {path}, which cannot be read: {reason}"
+                    f"{key} is read from the file {path}, which cannot be read: {reason}"
                 ) from None
             if not value:
-                raise SettingsError(f"{key} is to come from the file {path}, which is empty")
+                raise SettingsError(f"{key} is read from the file {path}, which is empty")
             return value
 
         return cls(read_secret_file, source=f"file {path}")

@@ -62,7 +62,7 @@ class ModelSettings:
         MODEL,
         OFFLINE,
         "A Pydantic AI model string: `openai:` is OpenAI's Responses API, `openai-chat:` is Chat "
-        "Completions (most servers behind a `base_url`). `offline` is built in, answers by a "
+        "Completions (most servers behind a `base_url`). `offline` is built in, answers from a "
         "script and needs no key.",
         default_doc="by the provider's key in the environment, else `offline`",
     )
@@ -86,16 +86,16 @@ class ModelSettings:
         default_doc="what the provider says",
     )
     fallback: tuple[str, ...] = setting(
-        MODELS, (), "Models that are asked in this order while the main one fails."
+        MODELS, (), "Models that are tried in this order while the main one fails."
     )
     timeout: timedelta = setting(
-        DURATION, timedelta(seconds=120), "How long the provider may be silent within a request."
+        DURATION, timedelta(seconds=120), "How long the provider may send nothing during a request."
     )
     pictures: bool = setting(
         FLAG,
         True,
-        "Whether the model is shown the pictures that come with messages; `false` for one that "
-        "only reads, which would refuse every request with a picture in it.",
+        "Whether the model receives the pictures in messages; `false` for a model without "
+        "picture input, which would refuse every request with a picture.",
     )
     #: Why this model was chosen, for people: "OPENAI_API_KEY is in the environment".
     chosen_by: str = "it is the default"
@@ -127,8 +127,8 @@ class AgentSettings:
     instructions: str | None = setting(
         TEXT,
         None,
-        "What the agent is told at the head of each session, beside `SOUL.md` and `AGENTS.md` in "
-        "`CLEW_HOME`.",
+        "Instructions for the agent, at the start of each session, in addition to `SOUL.md` and "
+        "`AGENTS.md` in `CLEW_HOME`.",
     )
     instructions_file: Path | None = setting(
         PATH, None, "A file with the instructions, instead; relative to `CLEW_HOME`."
@@ -142,7 +142,7 @@ class AgentSettings:
         "Whether an `object` also gets the tools and instructions of features and plugins.",
     )
     max_steps: int = setting(
-        integer_type(least=1), 100, "Model requests after which a turn ends, and says so."
+        integer_type(least=1), 100, "Model requests after which a turn ends with a notice."
     )
     code_timeout: timedelta = setting(
         DURATION,
@@ -227,12 +227,13 @@ def _is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionSettings:
-    """When a conversation restarts, and how messages sent during a turn are handled."""
+    """Restarting conversations, and messages that arrive during a turn."""
 
     reset: str = setting(
         choice_type(["none", "idle", "daily", "both"]),
         "none",
-        "What starts a new conversation by itself: a pause, a time of day, both or nothing.",
+        "When a new conversation starts automatically: after a pause, at a time of day, both or "
+        "never.",
     )
     idle: timedelta = setting(
         DURATION, timedelta(hours=24), "The pause after which `idle` starts a new conversation."
@@ -250,21 +251,21 @@ class SessionSettings:
     undelete: timedelta = setting(
         DURATION,
         UNDELETE_FOR,
-        "How long a deleted conversation can be brought back (`clew sessions undelete`).",
+        "How long a deleted conversation can be restored (`clew sessions undelete`).",
     )
     title_model: str | None = setting(
         MODEL,
         None,
         "The model that names a conversation after its first answer.",
-        default_doc="none: its name is how it begins",
+        default_doc="none: the name is the beginning of the first message",
     )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompactionSettings:
-    """When and how a long session is summarised."""
+    """Summaries of long sessions."""
 
-    enabled: bool = setting(FLAG, True, "Whether sessions are compacted by themselves.")
+    enabled: bool = setting(FLAG, True, "Whether sessions are compacted automatically.")
     threshold: float = setting(
         SHARE, 0.75, "Compact when the next request would fill this share of the context window."
     )
@@ -292,8 +293,8 @@ class LeaseSettings:
     seconds: int = setting(
         integer_type(least=2, most=3600, unit="seconds"),
         15,
-        "How many seconds pass before others take over from a process that hangs (they take over "
-        "from a dead one at once). Renewed at half that time.",
+        "Seconds after which other processes take over the work of a process that hangs (they "
+        "take over from a dead process at once). The lease is renewed at half that time.",
     )
 
     @property
@@ -324,7 +325,7 @@ class ChannelSettings:
     operators: tuple[str, ...] = setting(
         IDS,
         (),
-        "User ids that may also let others in and shut them out, with `/pair` in a chat.",
+        "User ids that may also grant and revoke access, with `/pair` in a chat.",
     )
     groups: tuple[str, ...] = setting(
         IDS, (), 'Ids of the group chats in which the agent takes part; `"*"` for all.'
@@ -332,10 +333,10 @@ class ChannelSettings:
     mention: bool = setting(
         FLAG,
         True,
-        "In groups the agent answers only what is meant for it: mentions, replies, commands.",
+        "In groups the agent answers only messages that address it: mentions, replies, commands.",
     )
     open_groups: bool = setting(
-        FLAG, False, "In its groups everyone may talk to the agent, not only those who are let in."
+        FLAG, False, "In its groups everyone may talk to the agent, not only people with access."
     )
     apart: bool = setting(
         FLAG,
@@ -343,23 +344,25 @@ class ChannelSettings:
         "In groups each person has a conversation of their own, instead of one for all.",
     )
     stream: bool = setting(
-        FLAG, True, "Show an answer while it is made, where the platform can change messages."
+        FLAG, True, "Show an answer while it is generated, where the platform can edit messages."
     )
     largest_file: int = setting(
         integer_type(least=0, unit="bytes"),
         20_000_000,
-        "Files that people send are taken up to this size.",
+        "Files that people send are accepted up to this size.",
     )
     file_types: tuple[str, ...] = setting(
-        TEXTS, ("*",), "The kinds of files that are taken: `image/*`, `application/pdf`, `*`."
+        TEXTS, ("*",), "The kinds of files that are accepted: `image/*`, `application/pdf`, `*`."
     )
     alarm_failures: int = setting(
         integer_type(least=1),
         5,
-        "So many failures in a row to deliver a message are told to whoever looks after it.",
+        "Report the channel as failing after this many failed deliveries in a row.",
     )
     alarm_after: timedelta = setting(
-        DURATION, timedelta(minutes=5), "So is a message that waits to be delivered for so long."
+        DURATION,
+        timedelta(minutes=5),
+        "Report the channel as failing when a message has waited this long for its delivery.",
     )
     kind: str | None = setting(
         TEXT,
@@ -384,12 +387,12 @@ class ToolsSettings:
     call_timeout: timedelta = setting(
         DURATION,
         timedelta(minutes=10),
-        "How long one call of a tool may take; then the model is told that it was given up.",
+        "How long one call of a tool may take; then it is abandoned, and the model is told so.",
     )
     ready_timeout: timedelta = setting(
         DURATION,
         timedelta(seconds=60),
-        "How long a set of tools, such as an MCP server, may take to open and to tell its tools.",
+        "How long a set of tools, such as an MCP server, may take to open and to list its tools.",
     )
 
 

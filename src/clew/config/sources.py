@@ -45,7 +45,7 @@ def read_config_file(file: Path, *, sections: Collection[str] = SECTIONS.keys())
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{file} is not UTF-8 (byte {error.start})") from error
+        raise SettingsError(f"{file} is not valid UTF-8 (byte {error.start})") from error
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -191,7 +191,7 @@ def _translate_os_errors(file: Path) -> Generator[None]:
     except OSError as error:
         if error.errno in _DISK_FULL_ERRORS:
             raise ClewError(
-                f"there is no room to write {file}: make room on that disk, or name another "
+                f"there is no space left to write {file}: make room on that disk, or name another "
                 "folder with --home"
             ) from error
         raise ClewError(

@@ -73,21 +73,23 @@ class Route:
         """
         parts = key.split(":")
         if parts[0] != "agent" or len(parts) < 4 or "" in parts:
-            raise UsageError(f"{key!r} is no session key: one looks like agent:main:telegram:dm:42")
+            raise UsageError(
+                f"{key!r} is not a session key: an example is agent:main:telegram:dm:42"
+            )
         agent, platform, *rest = map(unquote, parts[1:])
         kind = rest.pop(0) if len(rest) % 2 == 0 else None
         route = cls(
             agent=agent, platform=platform, kind=kind, chat=rest[0], **_parse_markers(key, rest[1:])
         )
         if route.key != key:
-            raise UsageError(f"{key!r} is no session key: written properly it is {route.key!r}")
+            raise UsageError(f"{key!r} is not a session key: its normal form is {route.key!r}")
         return route
 
 
 def _parse_markers(key: str, rest: list[str]) -> dict[str, str]:
     pairs = dict(zip(rest[::2], rest[1::2], strict=True))
     if unknown := pairs.keys() - set(_MARKERS):
-        raise UsageError(f"{key!r} is no session key: it has a part {min(unknown)!r}")
+        raise UsageError(f"{key!r} is not a session key: it has a part {min(unknown)!r}")
     return pairs
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COPY_AGAIN: Final = "copy the key anew, without quotation marks and spaces"
+COPY_AGAIN: Final = "copy the key again, without quotation marks and spaces"
 _NAMES: Final = {
     "\n": "a line break",
     "\r": "a line break",

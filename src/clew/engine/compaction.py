@@ -52,14 +52,14 @@ log = structlog.get_logger(__name__)
 _FREQUENT_NOTICE_SETTING = "compaction.often_told"
 _FREQUENT_NOTICE = (
     "Long tool results keep filling the model's context, so it is compacted after almost every "
-    "message. Results are shortened further from now on; asking for less at a time, or a model "
-    "with a larger context window, helps."
+    "message. Results are shortened further from now on. Ask for less at a time, or use a model "
+    "with a larger context window."
 )
 _IMAGES_DROPPED_NOTICE = (
-    "The provider takes no request of this size, so older pictures of this conversation are not "
-    "shown to the model any more; it still reads their names."
+    "The provider accepts no request of this size, so older pictures of this conversation are "
+    "not shown to the model any more; it still reads their names."
 )
-_SUPERSEDED_NOTE = "the conversation went on meanwhile"
+_SUPERSEDED_NOTE = "the conversation has changed meanwhile"
 #: Seconds between two checks for the end of another compaction, and their maximum number.
 _POLL_INTERVAL, _MAX_POLLS = 0.1, 6000
 
@@ -250,7 +250,7 @@ class CompactionService:
             found = await self._store.read(context.read_head_context, conversation)
             done = await self._store.read(sessions.find_session_by_operation, work.operation)
             if done is not None or session not in (None, found.session.id):
-                return _build_unchanged_result(found, "it was compacted already")
+                return _build_unchanged_result(found, "it has just been compacted")
             # Created only where it is awaited: a stop may come first.
             return await self._plan_and_rotate(found, work)
         finally:

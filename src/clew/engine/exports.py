@@ -145,8 +145,8 @@ class ConversationExporter:
             )
             if not page:
                 raise UsageError(
-                    f"conversation {book.conversation['id']} was deleted while it was exported, or "
-                    f"has no entry {after + 1}: `clew fsck` tells; then export again"
+                    f"conversation {book.conversation['id']} was deleted while it was exported, "
+                    f"or has no entry {after + 1}: check it with `clew fsck`, then export again"
                 )
             for entry in page:
                 yield entry

@@ -8,8 +8,7 @@ from clew.core.text import is_blank
 from clew.core.turn import TurnOutcome
 
 TRUNCATION_NOTICE = (
-    "The answer ends in the middle, since the model had reached its limit of output. "
-    "Ask it to go on."
+    "The answer is incomplete, because the model reached its output limit. Ask it to continue."
 )
 
 
@@ -47,8 +46,8 @@ def build_final_text(
         )
     if pictures:
         error += (
-            " There are pictures in this conversation: for a model that takes none, "
-            "set model.pictures to false."
+            " There are pictures in this conversation: for a model without picture input, set "
+            "model.pictures to false."
         )
     way_out = get_advice(code)
     if steps:
@@ -59,4 +58,4 @@ def build_final_text(
 
 def _explain_missing_answer(steps: int) -> str:
     worked = f" after {steps} model calls" if steps > 1 else ""
-    return f"The model ended without an answer{worked}. Try again, or ask in other words."
+    return f"The model ended without an answer{worked}. Try again, or rephrase the message."

@@ -174,7 +174,7 @@ class ConversationImporter:
         try:
             return await self._import_section(section, revive=revive)
         except OperationRefused:
-            note = "it is being written to here: import again later"
+            note = "it is in use here: import again later"
         except UsageError as error:
             note = str(error)
         except ConstraintViolated as error:

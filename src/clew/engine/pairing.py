@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Without letters and digits that are easily confused.
 _CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-WELCOME_TEXT = "You are paired: write what you want to know, /help lists commands."
+WELCOME_TEXT = "You have access now. Write a message; /help lists the commands."
 
 
 class PairingService:
@@ -83,9 +83,9 @@ class PairingService:
         )
         if person is None:
             raise UsageError(
-                f"the code {code!r} lets nobody in: it is mistyped, used already or older than an "
-                "hour, or five wrong ones came before it; whoever it was for can write again, "
-                "and is shown a new one once the old one is over"
+                f"the code {code!r} is not valid: it is mistyped, used already or older than an "
+                "hour, or five wrong codes came before it. The person can write to the agent "
+                "again, and gets a new code when the old one has expired"
             )
         return person
 

@@ -173,7 +173,7 @@ def _handle_edit(
     told, said = _parse_payload(item), _find_original(t, item)
     seq = None if said is None else entries.find_entry_seq(t, make_entry_id(said.id))
     if said is None or seq is None:
-        raise UsageError("the message that was changed is not here any more")
+        raise UsageError("the edited message is no longer in this conversation")
     if not _is_last_message(t, lease.conversation_id, said):
         return _append_change_note(
             t, lease, item, f"Changed afterwards, entry {seq}: {told['text']}", seq
@@ -202,7 +202,7 @@ def _handle_deletion(
     said = _find_original(t, item)
     seq = None if said is None else entries.find_entry_seq(t, make_entry_id(said.id))
     if seq is None:
-        raise UsageError("the message that was deleted is not here any more")
+        raise UsageError("the deleted message is no longer in this conversation")
     return _append_change_note(
         t, lease, item, f"Deleted by its sender afterwards: entry {seq}", seq
     )
@@ -237,7 +237,7 @@ def _append_change_note(
     """Append a note about an older message, whose entry stays as it is."""
     head = sessions.get_head(t, lease.conversation_id)
     if not head.is_open:
-        raise UsageError("the conversation is closed: what was said in it stays as it is")
+        raise UsageError("the conversation is closed: its messages cannot be changed")
     draft = NewEntry(
         id=make_entry_id(item.id),
         kind=EntryKind.EVENT,

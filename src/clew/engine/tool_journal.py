@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
-_UNKNOWN_NOTE = "it was begun before a restart; check before you do it again"
+_UNKNOWN_NOTE = "it was started before a restart; check its effect before you repeat it"
 _BLOCKED = CallReason(text="a plugin denied it")
 _ASKED_BEFORE = ApprovalReason(why="it was asked before a restart")
 _INTERRUPTED = ApprovalReason(why="it was interrupted, and may have had its effect")

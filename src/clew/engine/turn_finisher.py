@@ -176,7 +176,7 @@ class TurnFinisher:
             self._turn,
             self._log.steps,
             begun=tool_results.make_text_result(
-                begun, f"{why}; it had begun and may have had its effect"
+                begun, f"{why}; it had started and may have taken effect"
             ),
         )
         otherwise = tool_results.make_text_result(CallStatus.CANCELLED, why)

@@ -98,7 +98,7 @@ class TurnRunner:
 
     async def _handle_lost_lease(self, error: LeaseLost) -> None:
         log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
-        self._log.retract_deltas("this process may no longer go on with it")
+        self._log.retract_deltas("this process may no longer run it")
         if not isinstance(error, LeaseExpired):
             # If no owner has taken it, it outlasted its lease here, and would do so for ever.
             await self._services.store.write(

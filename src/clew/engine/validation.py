@@ -19,7 +19,7 @@ def validate_message(text: str) -> str:
     """
     text = sanitize_text(text)
     if not text.strip():
-        raise UsageError("the message is empty: write at least one character that is no space")
+        raise UsageError("the message is empty: write at least one character that is not a space")
     if len(text) > MAX_MESSAGE_LENGTH:
         raise UsageError(
             f"the message has {len(text):,} characters, more than the {MAX_MESSAGE_LENGTH:,} "
@@ -37,7 +37,7 @@ def validate_title(title: str) -> str:
     """
     cleaned = " ".join(sanitize_text(title).split())
     if not cleaned:
-        raise UsageError("a title has at least one character that is no space")
+        raise UsageError("a title has at least one character that is not a space")
     if len(cleaned) > MAX_TITLE_LENGTH:
         raise UsageError(f"a title has at most {MAX_TITLE_LENGTH} characters, not {len(cleaned)}")
     return cleaned

@@ -80,7 +80,7 @@ class PlatformHttp:
         found = bytearray()
         async with self._client.stream("GET", url, headers=headers) as answer:
             if answer.status_code != 200:
-                raise NotDelivered(f"{self._platform} did not give the file: {answer.status_code}")
+                raise NotDelivered(f"{self._platform} did not send the file: {answer.status_code}")
             async for piece in answer.aiter_bytes():
                 found += piece
                 if len(found) > most:

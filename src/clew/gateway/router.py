@@ -60,8 +60,8 @@ _REFUSED_PRESSES = frozenset(
 _TRUSTED_COMMANDS = frozenset({"approve", "deny"})
 
 INTERRUPTED_NOTICE = (
-    "A restart came before the answer to {command}: whether it was carried out is not known here. "
-    "/status shows how things are."
+    "A restart came before the answer to {command}, so it may or may not have been carried out. "
+    "/status shows the current state."
 )
 
 
@@ -232,7 +232,8 @@ class Router:
         A code that was not shown expires soon, and the next message gets another one.
         """
         text = (
-            f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
+            f"You do not have access to this assistant yet. Your code is {code}: whoever runs "
+            "it lets "
             f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
         )
         people, user = self._engine.pairing, heard.sender.id
@@ -405,10 +406,10 @@ class Router:
 
     def _rejection_reason(self, file: IncomingFile) -> str | None:
         if not any(_matches_type(file.media_type, each) for each in self._policy.file_types):
-            return f"not fetched: files of the type {file.media_type} are not taken here"
+            return f"not fetched: files of the type {file.media_type} are not accepted here"
         if file.size is not None and file.size > self._policy.largest_file:
             most = self._policy.largest_file
-            return f"not fetched: it has {file.size:,} bytes, and {most:,} is the most"
+            return f"not fetched: it has {file.size:,} bytes, the limit is {most:,}"
         return None
 
     def _spawn_task(self, work: Coroutine[object, object, None]) -> None:

@@ -317,7 +317,7 @@ def _parse_verdict(plugin: str, answer: dict[str, Any]) -> ToolVerdict | None:
         args = json.loads(json.dumps(args))
     except (TypeError, ValueError, RecursionError):
         # A call that a plugin wanted to change must not run unchanged.
-        return ToolVerdict(block=f"the plugin {plugin} gave arguments that are no JSON")
+        return ToolVerdict(block=f"the plugin {plugin} returned arguments that are not JSON")
     return ToolVerdict(approve=action == "approve", args=args)
 
 
@@ -407,8 +407,8 @@ def _check_options(plugins: PluginManager, plugin: object, name: str, table: obj
     given = list(cast("Mapping[str, object]", table)) if isinstance(table, Mapping) else []
     if given and not plugins.accepts_options(name):
         raise SettingsError(
-            f"plugins.{name}.{given[0]}: the plugin {name!r} has no settings: it has no hook "
-            "configure"
+            f"plugins.{name}.{given[0]}: the plugin {name!r} has no settings, because it has no "
+            "hook configure"
         )
     declared: object = getattr(plugin, OPTIONS_ATTRIBUTE, None)
     if declared is None:

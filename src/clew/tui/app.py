@@ -143,8 +143,8 @@ class TerminalApp(App[None]):
         where = f"written to {self._fault_file}" if kept else f"{cause!r}"
         self.panic(
             Text(
-                "clew: the screen met a fault of its own and had to close. Nothing that was said "
-                f"is lost: start clew again. What went wrong is {where}."
+                "clew: the terminal UI failed and had to close. No message is lost: start clew "
+                f"again. The details are {where}."
             )
         )
 

@@ -106,9 +106,9 @@ class ConversationController:
         if is_up:
             self._set_view(reducer.mark_connected(self.view))
         else:
-            why = "the server has gone; waiting for it to come back"
+            why = "the server has stopped; waiting for it to come back"
             self._set_view(
-                reducer.mark_disconnected(self.view, why if is_up is False else "not let in")
+                reducer.mark_disconnected(self.view, why if is_up is False else "access refused")
             )
 
     async def run(self) -> None:

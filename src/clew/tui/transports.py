@@ -110,7 +110,7 @@ def _error_from_status(error: InvalidStatus) -> ConnectionRefused | ConnectionLo
     status = error.response.status_code
     body = bytes(error.response.body or b"").decode("utf-8", "replace")
     if status in (401, 403):
-        return ConnectionRefused(f"the server does not let this client in ({status}): {body}")
+        return ConnectionRefused(f"the server refuses this client ({status}): {body}")
     return ConnectionLost(f"the server answered {status}")
 
 
@@ -173,7 +173,7 @@ class _PipeConnection:
             self._writer.write(f"{frame}\n".encode())
             await self._writer.drain()
         except OSError as error:
-            raise ConnectionLost("the process has gone") from error
+            raise ConnectionLost("the process has stopped") from error
 
     async def receive(self) -> str | bytes:
         try:
@@ -181,7 +181,7 @@ class _PipeConnection:
         except (OSError, ValueError) as error:
             raise ConnectionLost(str(error)) from error
         if not line.endswith(b"\n"):
-            raise ConnectionLost("the process has gone")
+            raise ConnectionLost("the process has stopped")
         return line
 
 

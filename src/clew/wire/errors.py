@@ -38,31 +38,31 @@ class ErrorCode(enum.IntEnum):
 
 #: The meaning of each code, and the next step for the caller.
 ERROR_TEXTS: Mapping[ErrorCode, tuple[str, str]] = {
-    ErrorCode.PARSE: ("the message is no JSON", "send one JSON object in each message"),
+    ErrorCode.PARSE: ("the message is not JSON", "send one JSON object in each message"),
     ErrorCode.INVALID_REQUEST: (
-        "the message is no request",
+        "the message is not a request",
         'send {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}',
     ),
     ErrorCode.METHOD_NOT_FOUND: ("there is no such method", "rpc.discover lists the methods"),
     ErrorCode.INVALID_PARAMS: (
-        "the arguments are not those of the method",
+        "the arguments do not match the method",
         "correct the argument that data.param names; rpc.discover describes them",
     ),
     ErrorCode.INTERNAL: (
         "something went wrong inside Clew; its log says what",
-        "look into the log; whether anything was stored is to be seen in the conversation",
+        "look in the log; the conversation shows whether anything was stored",
     ),
     ErrorCode.INVALID_VALUE: (
-        "what was asked for cannot be; nothing was changed",
+        "the request cannot be carried out; nothing was changed",
         "ask differently",
     ),
     ErrorCode.NOT_FOUND: (
         "there is nothing of that name; nothing was changed",
-        "conversation.list shows what there is",
+        "conversation.list shows the conversations",
     ),
     ErrorCode.CONFLICT: (
-        "the state of things changed first; nothing was changed",
-        "look again with conversation.status, then decide",
+        "the state had changed first; nothing was changed",
+        "read conversation.status, then decide",
     ),
     ErrorCode.REJECTED: (
         "the message was refused: a turn is unfinished and the rule is reject",
@@ -75,7 +75,7 @@ ERROR_TEXTS: Mapping[ErrorCode, tuple[str, str]] = {
         "correct it: clew config check says where it is",
     ),
     ErrorCode.STOPPING: (
-        "the server stops; what was stored goes on with the next start",
+        "the server is stopping; stored work continues at the next start",
         "connect again, and subscribe after the last seq",
     ),
     ErrorCode.UNAVAILABLE: (
@@ -92,7 +92,7 @@ ERROR_TEXTS: Mapping[ErrorCode, tuple[str, str]] = {
         "wait for answers before sending more",
     ),
     ErrorCode.DISCONNECTED: (
-        "the connection was lost before the answer (told by clients, never sent)",
+        "the connection was lost before the answer (reported by clients, never sent)",
         "connect again; a message that was sent with a key can be sent again with it",
     ),
 }

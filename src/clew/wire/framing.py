@@ -77,10 +77,10 @@ def parse_frame(frame: str | bytes) -> RpcMessage:
         found = parse_json(raw)
     except ValueError as error:
         raise FrameError(
-            RpcError.from_code(ErrorCode.PARSE, f"the message is no JSON: {error}")
+            RpcError.from_code(ErrorCode.PARSE, f"the message is not JSON: {error}")
         ) from None
     if isinstance(found, list):
-        raise _invalid_request("batches are not taken: send the requests one by one", None)
+        raise _invalid_request("batches are not supported: send the requests one by one", None)
     if not isinstance(found, dict):
         raise _invalid_request("a message is a JSON object", None)
     return _parse_message(cast("dict[str, object]", found))

@@ -31,7 +31,7 @@ def dump_json(value: object) -> str:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _sanitize_value(value: object) -> object:

@@ -33,23 +33,25 @@ OPEN = RpcMethod(
     name="conversation.open",
     params=params.OpenParams,
     result=results.Opened,
-    summary="Attach to a conversation: until it is closed, or the connection ends, this client "
-    "looks at it.",
+    summary="Attach to a conversation: until it is closed or the connection ends, this client "
+    "counts "
+    "as attached.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
 NEW = RpcMethod(
     name="conversation.new",
     params=params.NewParams,
     result=results.Opened,
-    summary="Have a name lead to a new conversation, and attach to it. The one that it leaves is "
-    "kept; its turn is stopped, its session ends.",
+    summary="Move a name to a new conversation, and attach to it. The previous one is kept; "
+    "its turn "
+    "is stopped and its session ends.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
 RESUME = RpcMethod(
     name="conversation.resume",
     params=params.ResumeParams,
     result=results.Opened,
-    summary="Have a name lead to another conversation, and attach to that.",
+    summary="Move a name to another conversation, and attach to it.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
 )
 CLOSE = RpcMethod(
@@ -64,22 +66,22 @@ LIST = RpcMethod(
     name="conversation.list",
     params=params.ListParams,
     result=models.ConversationList,
-    summary="Conversations, the last used first.",
+    summary="Conversations, most recently used first.",
     errors=(ErrorCode.INVALID_VALUE,),
 )
 STATUS = RpcMethod(
     name="conversation.status",
     params=params.Named,
     result=results.Status,
-    summary="A conversation with its sessions, what it is doing, what it has used.",
+    summary="A conversation with its sessions, its state and its token usage.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 ENTRIES = RpcMethod(
     name="conversation.entries",
     params=params.EntriesParams,
     result=models.EntryList,
-    summary="A part of the log, in order. `next` is the seq to go on after, or, where `before` "
-    "was given, to go on before.",
+    summary="A part of the log, in order. `next` is the seq after which to continue or, with "
+    "`before`, before which to continue.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 SEARCH = RpcMethod(
@@ -108,8 +110,8 @@ REWIND = RpcMethod(
     name="conversation.rewind",
     params=params.RewindParams,
     result=results.WentBack,
-    summary="Go back to right after an entry. It is done in the conversation's line, after a "
-    "running turn, and answered then.",
+    summary="Rewind to right after an entry. The call waits for a running turn to end and is "
+    "answered when it is done.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
 UNDO = RpcMethod(
@@ -124,7 +126,7 @@ RETRY = RpcMethod(
     name="conversation.retry",
     params=params.Named,
     result=results.Retried,
-    summary="Undo the last exchange and hand its message in again.",
+    summary="Undo the last exchange and send its message again.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
 DELETE = RpcMethod(
@@ -132,51 +134,51 @@ DELETE = RpcMethod(
     params=params.Named,
     result=results.DeletedShape,
     summary="Delete a conversation: nobody can read or write it. Until `undo_until` "
-    "`conversation.undelete` brings it back.",
+    "`conversation.undelete` restores it.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 UNDELETE = RpcMethod(
     name="conversation.undelete",
     params=params.UndeleteParams,
     result=models.ConversationShape,
-    summary="Bring a deleted conversation back, with the names that are still free. What was open "
-    "in it stays cancelled.",
+    summary="Restore a deleted conversation, with its names that are still free. Its open inputs "
+    "stay cancelled.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 COMPACT = RpcMethod(
     name="session.compact",
     params=params.CompactParams,
     result=results.Compaction,
-    summary="Summarise what is old; with `dry_run` only say what would be done, with `undo` take "
-    "the last compaction back.",
+    summary="Summarise older messages; with `dry_run` only report what would be done, with `undo` "
+    "undo the last compaction.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
 SUBMIT = RpcMethod(
     name="prompt.submit",
     params=params.SubmitParams,
     result=results.Submitted,
-    summary="Hand a message in: once this is answered it is stored. Its answer comes as events.",
+    summary="Submit a message: it is stored once this is answered. The answer arrives as events.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.REJECTED, ErrorCode.KEY_REUSED),
 )
 INTERRUPT = RpcMethod(
     name="turn.interrupt",
     params=params.Named,
     result=results.Interrupted,
-    summary="Stop the running turn; what it has said is kept.",
+    summary="Stop the running turn; its text so far is kept.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 APPROVALS = RpcMethod(
     name="approval.list",
     params=params.Named,
     result=results.Approvals,
-    summary="The tool calls that wait for a person's word.",
+    summary="The tool calls that wait for approval.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 RESPOND = RpcMethod(
     name="approval.respond",
     params=params.RespondParams,
     result=models.ApprovalShape,
-    summary="Allow or refuse a tool call; the first word counts.",
+    summary="Allow or refuse a tool call; the first answer counts.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
 GRANTS = RpcMethod(
@@ -203,7 +205,7 @@ CANCEL = RpcMethod(
     name="queue.cancel",
     params=params.CancelParams,
     result=results.Cancelled,
-    summary="Take a waiting input back.",
+    summary="Cancel a waiting input.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 EDIT = RpcMethod(
@@ -217,14 +219,14 @@ SUBSCRIBE = RpcMethod(
     name="events.subscribe",
     params=params.SubscribeParams,
     result=results.Subscribed,
-    summary="Hear what happens in a conversation. Subscribing again begins again at `after`.",
+    summary="Subscribe to the events of a conversation. Subscribing again restarts at `after`.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
 )
 UNSUBSCRIBE = RpcMethod(
     name="events.unsubscribe",
     params=params.Named,
     result=results.Unsubscribed,
-    summary="Hear no more of a conversation.",
+    summary="Unsubscribe from the events of a conversation.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 COMMANDS = RpcMethod(
@@ -237,14 +239,14 @@ RUN = RpcMethod(
     name="commands.run",
     params=params.RunParams,
     result=results.CommandReply,
-    summary="Carry out a chat command; what cannot be done is said in the reply.",
+    summary="Run a chat command; the reply says what could not be done.",
     errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
 )
 COMPLETE = RpcMethod(
     name="complete",
     params=params.CompleteParams,
     result=results.Completions,
-    summary="What may stand where the cursor is.",
+    summary="Completions at the cursor.",
 )
 CONFIG_GET = RpcMethod(
     name="config.get",
@@ -264,7 +266,7 @@ MODELS = RpcMethod(
     name="model.list",
     params=params.ModelListParams,
     result=results.Models,
-    summary="The models of the settings, and the one that is asked.",
+    summary="The models of the settings, and the one in use.",
     errors=(ErrorCode.NOT_FOUND,),
 )
 SET_MODEL = RpcMethod(

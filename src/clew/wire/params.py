@@ -25,7 +25,7 @@ NewName = Annotated[
 ConversationTitle = Annotated[
     str, Field(description="1 to 200 characters, unique within the scope.")
 ]
-PageCursor = Annotated[str, Field(description="The next of the page before.")]
+PageCursor = Annotated[str, Field(description="The `next` of the previous page.")]
 EntrySeq = Annotated[int, Field(ge=0, le=LARGEST_SEQ)]
 DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
 
@@ -61,7 +61,8 @@ class ListParams(Params):
     cursor: PageCursor | None = None
     limit: int = Field(default=50, ge=1, le=200)
     adhoc: bool = Field(
-        default=False, description="Also those of HTTP clients that resend all history."
+        default=False,
+        description="Include the ad hoc conversations of HTTP clients that resend all history.",
     )
 
 
@@ -99,7 +100,7 @@ class BranchParams(Named):
 
     at: EntrySeq | None = Field(default=None, description="Only up to this entry.")
     title: ConversationTitle | None = None
-    name: NewName | None = Field(default=None, description="Leads to the copy from now on.")
+    name: NewName | None = Field(default=None, description="A name for the copy.")
 
 
 class RewindParams(Named):
@@ -134,9 +135,11 @@ class CompactParams(Params):
     """A manual compaction, a preview of it, or its undo."""
 
     session_id: ConversationName
-    focus: str | None = Field(default=None, description="What the summary cares for most.")
-    dry_run: bool = Field(default=False, description="Only say what would be done.")
-    undo: bool = Field(default=False, description="Take back the compaction that opened the head.")
+    focus: str | None = Field(
+        default=None, description="The subject on which the summary should focus."
+    )
+    dry_run: bool = Field(default=False, description="Only report what would be done.")
+    undo: bool = Field(default=False, description="Undo the compaction that opened the head.")
 
 
 class Attachment(Params):
@@ -251,5 +254,5 @@ class ModelSetParams(Named):
 class SubscribeParams(Named):
     """The conversation and the entry after which its events are sent."""
 
-    after: EntrySeq = Field(default=0, description="The seq of the last event that was heard.")
-    live: bool = Field(default=True, description="Also the text that is being made.")
+    after: EntrySeq = Field(default=0, description="The seq of the last event that was received.")
+    live: bool = Field(default=True, description="Include the text that is being generated.")

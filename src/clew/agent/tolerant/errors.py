@@ -53,7 +53,7 @@ _STATUS_PATTERNS = tuple(
         (r"time.?out|timed out", 504),
     )
 )
-_NO_MESSAGE = "the server sent an error without words"
+_NO_MESSAGE = "the server sent an error without a message"
 _ANSWER_FIELDS = ("choices", "output", "content", "delta", "response", "message")
 
 
@@ -68,7 +68,7 @@ def find_error(reply: dict[str, Any]) -> ReplyError | None:
     message = (
         _extract_message(cast("object", error))
         or _extract_message(reply)
-        or "the server sent an error without words"
+        or "the server sent an error without a message"
     )
     kind, code = outer.get("type"), outer.get("code", reply.get("code"))
     numbers = (code, outer.get("status"), outer.get("status_code"), reply.get("status_code"))

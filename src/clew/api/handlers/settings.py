@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clew.wire import params
 
 #: Settings are read once, at process start.
-_RESTART_HINT = "stop clew serve, or the terminal UI, and start it anew"
+_RESTART_HINT = "stop clew serve, or the terminal UI, and start it again"
 
 
 async def list_commands(call: OperationCall, given: params.NoParams) -> Commands:
@@ -111,7 +111,7 @@ async def set_model(call: OperationCall, given: params.ModelSetParams) -> Models
     if call.context.viewer != LOCAL and given.model not in choice.offered:
         raise CallFailed.from_code(
             ErrorCode.INVALID_VALUE,
-            f"{given.model!r} is not offered here: choose from {', '.join(choice.offered)}",
+            f"{given.model!r} is not available here: choose from {', '.join(choice.offered)}",
         )
     await choice.choose_model(call.conversation, given.model)
     return Models(items=list(dict.fromkeys([*choice.offered, given.model])), current=given.model)

@@ -55,7 +55,7 @@ async def check_deliveries(store: Store, settings: Settings) -> Sequence[DoctorF
         for detail in _describe_problems(front, waiting, lost, _delivery_limits(settings, front))
     ]
     count = sum(each.waiting for each in waiting.values())
-    fine = ok("deliveries", f"{count or 'none'} under way, none given up in the last day")
+    fine = ok("deliveries", f"{count or 'none'} in progress, none abandoned in the last day")
     return troubles or [fine]
 
 
@@ -81,4 +81,4 @@ def _describe_problems(
             why = f": {found.error}" if found.error else ""
             yield f"{name}: {found.waiting} not delivered, the oldest for {minutes} minutes{why}"
     if count := lost.get(front):
-        yield f"{name}: {count} given up in the last day"
+        yield f"{name}: {count} abandoned in the last day"

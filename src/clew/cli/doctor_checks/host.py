@@ -33,12 +33,12 @@ def check_home(folder: Path, *, mend: bool) -> DoctorFinding:
     """Check that only the owner can read the home; with ``mend``, fix the permissions."""
     what = "home"
     if not folder.exists():
-        return ok(what, f"{folder} is not there yet: the first command makes it")
+        return ok(what, f"{folder} does not exist yet: the first command creates it")
     if os.name != "posix":
         return ok(what, str(folder))
     loose = [path for path in _iter_private_paths(folder) if _file_mode(path) & _OTHERS_MODE]
     if not loose:
-        return ok(what, f"{folder}, for its owner alone")
+        return ok(what, f"{folder}, accessible only to its owner")
     if not mend:
         return fail(what, f"others may use {_format_paths(loose)}", fix="clew doctor --fix")
     try:
@@ -47,10 +47,10 @@ def check_home(folder: Path, *, mend: bool) -> DoctorFinding:
     except OSError as error:
         return fail(
             what,
-            f"{error.filename} cannot be closed to others: {error.strerror}",
-            fix=f"chown -R {os.getuid()} {folder}, as the user that may",
+            f"the access to {error.filename} cannot be restricted: {error.strerror}",
+            fix=f"chown -R {os.getuid()} {folder}, as a user that may do so",
         )
-    return ok(what, f"closed to others: {_format_paths(loose)}")
+    return ok(what, f"access restricted to the owner: {_format_paths(loose)}")
 
 
 def _iter_private_paths(folder: Path) -> Iterator[Path]:
@@ -101,7 +101,7 @@ def check_port(settings: ApiSettings, home: Path | None = None) -> DoctorFinding
         if told is not None and told.url.endswith(f":{settings.port}"):
             return warn(
                 what,
-                f"the gateway of this home told that it is at {place}, and does not answer now",
+                f"the gateway of this home is registered at {place}, but does not answer now",
                 fix="try again in a moment; it may be busy, or another program has its port",
             )
         return fail(

@@ -54,7 +54,7 @@ async def _check_model(
     except SettingsError as error:
         return fail(what, str(error))
     if not asked or name == OFFLINE:
-        return ok(what, f"{name} can be used; it was not asked")
+        return ok(what, f"{name} can be used; no test request was sent")
     failure = await probe_model(model, patience=TIMEOUT, streamed=setting in _STREAMED)
     if failure is None:
         return ok(what, f"{name} answers")

@@ -92,7 +92,7 @@ def _check_settings(settings: Settings) -> Iterator[DoctorFinding]:
         yield warn("settings", warning, fix="clew config check")
     if not wrong and not settings.warnings:
         file = settings.config_file
-        yield ok("settings", f"{file if file.exists() else 'defaults'}, without a mistake")
+        yield ok("settings", f"{file if file.exists() else 'defaults'}: valid")
 
 
 def _check_code(settings: Settings) -> Iterator[DoctorFinding]:
@@ -105,7 +105,7 @@ def _check_code(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def _offline_finding(settings: Settings) -> DoctorFinding:
-    found = f"offline answers, by a fixed script ({settings.model.chosen_by})"
+    found = f"the offline model answers from a fixed script ({settings.model.chosen_by})"
     if "model.name" in settings.origins:
         return ok("model", found)
     return warn("model", found, fix="clew setup")

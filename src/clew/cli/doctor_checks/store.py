@@ -50,7 +50,7 @@ async def check_store(settings: Settings) -> AsyncIterator[DoctorFinding]:
             return
         yield ok("sqlite", f"version {sqlite_version()}")
         if not file.exists():
-            yield ok("store", f"{file} is not there yet: the first command makes it")
+            yield ok("store", f"{file} does not exist yet: the first command creates it")
             return
     try:
         opened = await open_store(settings.store.url, home=settings.home, upgrade=False)
@@ -78,7 +78,7 @@ async def _check_open_store(
         yield warn(
             "store",
             f"it can be read and written; its schema lacks {', '.join(due)}",
-            fix="stop what older versions of Clew still run, then start any command",
+            fix="stop every process of an older version of Clew, then run any command",
         )
     else:
         yield ok("store", "it can be read and written, and its schema is up to date")
@@ -104,11 +104,12 @@ async def _check_file(store: Store, file: Path) -> AsyncIterator[DoctorFinding]:
         yield fail("integrity", f"{file} is damaged: {'; '.join(found)}", fix=_RESTORE_HINT)
     elif found is None:
         part = (
-            f"nothing wrong in what could be looked at within {INTEGRITY_CHECK_SECONDS:.0f} seconds"
+            f"no fault found in the part that was checked within {INTEGRITY_CHECK_SECONDS:.0f} "
+            "seconds"
         )
         yield ok("integrity", f"{part}; clew fsck looks at everything")
     else:
-        yield ok("integrity", "the file is whole; clew fsck checks what is in it")
+        yield ok("integrity", "the file is intact; clew fsck checks its content")
     yield await check_journal(store, file)
     yield check_file_size(file)
 
@@ -119,10 +120,10 @@ async def check_journal(store: Store, file: Path) -> DoctorFinding:
     kind = detect_filesystem(file) or "unknown"
     mode = await store.read(health.read_journal_mode)
     if mode == "wal":
-        return ok("journal", f"write-ahead log, on {kind}, a file system of this machine")
+        return ok("journal", f"write-ahead log, on {kind}, a local file system")
     return warn(
         "journal",
-        f"rollback journal ({mode}), on {kind}: whoever reads long, as a backup, holds up writing",
+        f"rollback journal ({mode}), on {kind}: a long read, such as a backup, blocks writing",
         fix="put the store on a local disk of this machine, or use PostgreSQL; on a local disk: "
         "stop Clew, then run PRAGMA journal_mode = WAL on the file",
     )
@@ -138,7 +139,10 @@ def check_file_size(file: Path) -> DoctorFinding:
     if wal <= 2 * JOURNAL_LIMIT:
         return ok("size", detail)
     return warn(
-        "size", detail, fix="end whatever has read the store for long (a backup, a debugger)"
+        "size",
+        detail,
+        fix="stop the process that has been reading the store for long, such as a backup or a "
+        "debugger",
     )
 
 
@@ -180,26 +184,30 @@ async def check_clocks(store: Store) -> DoctorFinding:
     before = SystemClock().now()
     found = await store.read(health.read_clocks)
     after = SystemClock().now()
-    fix = "have both machines keep their time (NTP)"
+    fix = "synchronise the clocks of both machines (NTP)"
     if not before - _MAX_CLOCK_SKEW <= found.now <= after + _MAX_CLOCK_SKEW:
         ahead = (found.now - after).total_seconds()
         word = "ahead of" if ahead > 0 else "behind"
-        return warn("clock", f"the database's is {abs(ahead):.0f} s {word} this machine's", fix=fix)
+        return warn(
+            "clock",
+            f"the clock of the database is {abs(ahead):.0f} s {word} that of this machine",
+            fix=fix,
+        )
     if found.newest is not None and found.newest > found.now + _FUTURE_TOLERANCE:
         return warn(
             "clock",
-            f"the newest entry is of {format_time(found.newest)}, which is yet to come: a "
-            "clock was wrong",
+            f"the newest entry is of {format_time(found.newest)}, which is in the future: a clock "
+            "was wrong",
             fix="check the date of this machine",
         )
-    return ok("clock", "the database's and this machine's agree")
+    return ok("clock", "the clocks of the database and of this machine agree")
 
 
 async def check_processes(store: Store) -> AsyncIterator[DoctorFinding]:
     """Report the processes that have the store open, and the leases of dead ones."""
     living = await store.read(list_living_owners)
     foreign = sorted({each.version for each in living} - {VERSION})
-    told = "; ".join(map(_format_process, living)) or "none has the store open"
+    told = "; ".join(map(_format_process, living)) or "no process has the store open"
     if foreign:
         yield warn(
             "processes",
@@ -216,11 +224,11 @@ async def check_processes(store: Store) -> AsyncIterator[DoctorFinding]:
         count = sum(each.conversations for each in left)
         yield warn(
             "leases",
-            f"processes that died were at work on {count} conversation{'s' * (count != 1)}",
-            fix="start clew serve: it takes over what they left",
+            f"processes died while they worked on {count} conversation{'s' * (count != 1)}",
+            fix="start clew serve: it continues their work",
         )
     else:
-        yield ok("leases", "none is held by a process that died")
+        yield ok("leases", "no dead process holds one")
 
 
 def _format_process(owner: OwnerRecord) -> str:
@@ -236,5 +244,7 @@ async def check_search_index(store: Store) -> DoctorFinding:
         return warn("search", "the index is damaged, and search refuses", fix=fix)
     if found.is_unavailable:
         return warn("search", f"{found.unindexed:,} messages or more are not in the index", fix=fix)
-    late = f", {found.unindexed} of the newest messages are to be added" if found.unindexed else ""
+    late = (
+        f", {found.unindexed} of the newest messages are not in it yet" if found.unindexed else ""
+    )
     return ok("search", f"the index can be used{late}")

@@ -94,9 +94,8 @@ async def _describe_failure(choice: ConnectionTarget, failure: ProviderFailure) 
             )
         case FailureKind.OVERLOADED | FailureKind.SERVER:
             return (
-                f"{choice.place} is in trouble itself ({failure.user_message}): try again in "
-                "a minute, or "
-                "write the settings without asking it, with --no-test"
+                f"{choice.place} has a problem of its own ({failure.user_message}): try again in "
+                "a minute, or write the settings without a test request, with --no-test"
             )
         case FailureKind.TLS | FailureKind.PROXY | FailureKind.AGENT_CODE | FailureKind.INTERNAL:
             return (
@@ -105,15 +104,15 @@ async def _describe_failure(choice: ConnectionTarget, failure: ProviderFailure) 
             )
         case _:
             return (
-                f"{choice.name} did not answer as a model does ({failure.user_message}): check "
-                "--base-url, which mostly ends in /v1, and --model"
+                f"{choice.name} did not answer like a model API ({failure.user_message}): check "
+                "--base-url, which usually ends in /v1, and --model"
             )
 
 
 def _describe_key_refusal(choice: ConnectionTarget, failure: ProviderFailure) -> str:
     if not choice.key:
         return (
-            f"{choice.place} wants a key ({failure.text}): put it into an environment variable "
+            f"{choice.place} requires a key ({failure.text}): put it into an environment variable "
             "and name that with --key-env NAME, or a file with --key-file PATH"
         )
     return (
@@ -128,7 +127,7 @@ async def _describe_missing_model(choice: ConnectionTarget, failure: ProviderFai
     if not offered:
         return (
             f"there is no model {name!r} at {choice.place} ({failure.text}): check --model, and "
-            "--base-url, which mostly ends in /v1"
+            "--base-url, which usually ends in /v1"
         )
     return (
         f"there is no model {name!r} at {choice.place}: choose one with --model; it has "

@@ -73,15 +73,15 @@ def _read_current_config(file: Path, wishes: SetupOptions, person: Prompter) -> 
     try:
         read_config_file(file)
     except SettingsError as error:
-        raise UsageError(f"{error}; mend it, or move it away and run setup again") from error
+        raise UsageError(f"{error}; fix it, or move it away and run setup again") from error
     if not file.exists():
         return ""
-    if not wishes.replace and not person.confirm(f"{file} is there already. Change its model?"):
+    if not wishes.replace and not person.confirm(f"{file} exists already. Change its model?"):
         if person.is_interactive:
-            raise SetupCancelled(f"{file} was left as it is: clew chat talks to its model")
+            raise SetupCancelled(f"{file} was not changed: clew chat uses its model")
         raise UsageError(
-            f"{file} is there already and was left as it is: say --replace to change its model "
-            f"(a copy stays as {BACKUP_NAME}, and all other settings), or edit it"
+            f"{file} exists already and was not changed: pass --replace to change its model (a "
+            f"copy stays as {BACKUP_NAME}, and all other settings), or edit it"
         )
     return file.read_text(encoding="utf-8")
 
@@ -98,7 +98,7 @@ def _select_working_model(
     chooser = ModelSelector(home, wishes, environ, person)
     chosen = chooser.select_model()
     while _should_test(chosen, wishes):
-        person.print_note(f"asking {chosen.name} for a word …")
+        person.print_note(f"asking {chosen.name} for a test answer …")
         trouble = check_connection_sync(_connection_target(chosen, environ))
         if trouble is None:
             break
@@ -130,8 +130,8 @@ def _select_again(
 ) -> SelectedModel:
     """Return the model to test next, as the user chooses."""
     by_key = trouble.kind is FailureKind.AUTH
-    first = "type a key" if by_key else "try the same again"
-    match person.choose_option("What now?", [first, "choose something else", "leave all as it is"]):
+    first = "type a key" if by_key else "try again"
+    match person.choose_option("What now?", [first, "choose something else", "change nothing"]):
         case 0:
             return chooser.prompt_new_key(chosen) if by_key else chosen
         case 1:
@@ -160,7 +160,7 @@ def _find_warnings(settings: Settings, chosen: SelectedModel) -> list[str]:
     found = list(settings.warnings)
     if settings.model.name != chosen.name:
         place = settings.origins["model.name"].place
-        found.append(f"{place} goes before the file and names {settings.model.name}: take it away")
+        found.append(f"{place} overrides the file and names {settings.model.name}: unset it")
     port = host.check_port(settings.api)
     if port.level is FindingLevel.FAIL:
         found.append(f"clew serve cannot start: {port.detail}; {port.fix} (clew setup --port)")

@@ -78,8 +78,8 @@ class ModelSelector:
         """Return a model at a given address."""
         if not url.startswith(("http://", "https://")):
             raise UsageError(
-                f"{url!r} is no address: it begins with http:// or https://, for example "
-                "http://127.0.0.1:11434/v1"
+                f"{url!r} is not an address: an address begins with http:// or https://, for "
+                "example http://127.0.0.1:11434/v1"
             )
         prefix, _, name = (self._options.model or "").partition(":")
         if prefix not in _PREFIXES:
@@ -99,8 +99,8 @@ class ModelSelector:
             name = self._prompter.ask_text(f"Which model of {offer.label}? Its name")
         if not name:
             raise UsageError(
-                f"{offer.label} does not tell its models: name one with --model, and check that "
-                "the address is right (it mostly ends in /v1) and the server is started"
+                f"{offer.label} does not list its models: name one with --model, and check that "
+                "the address is right (it usually ends in /v1) and the server is running"
             )
         return SelectedModel(name=f"{offer.prefix}:{name}", base_url=offer.base_url, key=offer.key)
 
@@ -110,11 +110,10 @@ class ModelSelector:
         if found.wants_key and not found.models:
             if not self._prompter.is_interactive:
                 raise UsageError(
-                    f"{offer.label} names its models only to those with a key: say where it "
-                    "is with "
-                    "--key-env NAME or --key-file PATH, or name a model with --model"
+                    f"{offer.label} lists its models only with a key: name it with --key-env NAME "
+                    "or --key-file PATH, or name a model with --model"
                 )
-            self._prompter.print_note(f"{offer.label} names its models only to those with a key")
+            self._prompter.print_note(f"{offer.label} lists its models only with a key")
             offer = replace(offer, key=self._prompt_for_key("model", "The key (it is not shown)"))
             found = self._list_models(offer)
         if found.models and found.base_url != offer.base_url:
@@ -155,7 +154,7 @@ class ModelSelector:
         ]
         raise UsageError(
             f"no model {model!r} was found{' (' + '; '.join(told) + ')' if told else ''}: write "
-            "PROVIDER:MODEL, or say where it is served with --base-url"
+            "PROVIDER:MODEL, or name its server with --base-url"
         )
 
     def _select_option(self, found: Sequence[ProviderOption]) -> SelectedModel:
@@ -172,7 +171,7 @@ class ModelSelector:
         others = (
             *(f"{each.title}, with a key that you paste" for each in PRESETS[:3]),
             "another server, by its address",
-            "none now: a script answers, to look around",
+            "none for now: a fixed script answers, so that you can look around",
         )
         if not found:
             person.print_note("no provider's key is in the environment, and no server answers here")
@@ -215,6 +214,6 @@ class ModelSelector:
         servers = ", ".join(f"{name} ({url})" for name, url in self._options.servers.items())
         return (
             f"no provider's key is in the environment ({variables}) and no server answers with a "
-            f"model ({servers}): set a key or start a server and run clew setup again, say where "
-            "one is with --base-url, or look around without one: clew setup --model offline"
+            f"model ({servers}): set a key or start a server and run clew setup again, name a "
+            "server with --base-url, or look around without one: clew setup --model offline"
         )

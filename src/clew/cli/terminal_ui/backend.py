@@ -70,7 +70,7 @@ class TuiBackend:
             self._last_attached is not None
             and time.monotonic() - self._last_attached < _RECONNECT_TIMEOUT
         ):
-            raise ConnectionLost("the server has gone")
+            raise ConnectionLost("the server has stopped")
         async with self._connect_to_engine() as connection:
             yield connection
 
@@ -113,7 +113,7 @@ class TuiBackend:
         except OSError as error:
             home = self._settings.home
             raise ConnectionRefused(
-                f"{home} cannot be written to: {error.strerror}; mend that, or name another folder "
+                f"{home} cannot be written to: {error.strerror}; fix that, or name another folder "
                 "with --home or CLEW_HOME"
             ) from error
 

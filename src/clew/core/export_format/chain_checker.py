@@ -69,7 +69,7 @@ class ChainChecker:
         elif not self._loose and entry["prev_hash"] != self.last_hash:
             yield seq, "it does not follow the entry before it: one of them was changed"
         if not withheld and compute_entry_hash(entry) != entry["hash"]:
-            yield seq, "it was changed: it does not have the hash that it states"
+            yield seq, "it was changed: its hash does not match"
         if not self.torn and entry["session"] not in self.sessions:
             yield seq, f"it belongs to session {entry['session']}, which is not in the export"
         if not self.torn and entry["turn"] is not None and entry["turn"] not in self._turns:
@@ -92,7 +92,7 @@ class ChainChecker:
 
     def _check_turn(self, turn: Record) -> Iterator[Problem]:
         if not self.torn and turn["first_seq"] != self.last_seq + 1:
-            yield None, f"turn {turn['id']} does not stand before its first entry"
+            yield None, f"turn {turn['id']} does not come before its first entry"
         self._turns.add(turn["id"])
 
     def _check_input(self, item: Record) -> Iterator[Problem]:

@@ -59,10 +59,10 @@ def check_seal(line: bytes) -> str:
     """
     seal = _SEAL.fullmatch(line[-_SEAL_LENGTH:])
     if seal is None:
-        raise MalformedLine("it does not end as a line of an export does")
+        raise MalformedLine("its end is not that of an export line")
     stated = seal[1].decode()
     if hashlib.sha256(line[:-_SEAL_LENGTH]).hexdigest() != stated:
-        raise MalformedLine("it does not have the sum that it states")
+        raise MalformedLine("its checksum does not match")
     return stated
 
 

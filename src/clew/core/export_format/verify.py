@@ -208,7 +208,7 @@ class ExportVerifier:
         if (kind == "header") != (self._n == 1):
             raise MalformedLine("the first line of an export is its header, and no other")
         if self._ended:
-            raise MalformedLine("it stands after the end of the export")
+            raise MalformedLine("it is after the end of the export")
         if kind == "header":
             self._check_header(said)
         elif kind == "trailer":
@@ -264,7 +264,7 @@ class ExportVerifier:
         if thread is not None and thread.id == conversation:
             return thread
         if self.is_clean:
-            self._add_finding("it stands outside of its conversation", self._line, conversation)
+            self._add_finding("it is outside of its conversation", self._line, conversation)
         self._abort_chain()
         return self._start_chain(ChainChecker(conversation, self._offset, entries=None))
 
@@ -276,7 +276,7 @@ class ExportVerifier:
     def _check_blob(self, record: Record) -> None:
         self._blobs.add(record["sha256"])
         if hashlib.sha256(record["data"]).digest() != record["sha256"]:
-            raise MalformedLine("its contents do not have the hash that it states")
+            raise MalformedLine("the hash of its contents does not match")
 
     def _abort_chain(self) -> None:
         """Close a conversation that has no end record."""
@@ -384,7 +384,7 @@ def _find_regressions(earlier: ExportVerifier, later: ExportVerifier) -> Iterato
             last_hash = before.last_hash if grown else grave["last_hash"]
             problem = _find_regression(before, grave["last_seq"], last_hash)
         else:
-            problem = "it is gone, and no mark says that it was deleted"
+            problem = "it is missing, and there is no record of its deletion"
         if problem is not None:
             yield ExportFinding(
                 line=later.line_count, conversation=name, seq=before.entries, detail=problem
@@ -392,7 +392,9 @@ def _find_regressions(earlier: ExportVerifier, later: ExportVerifier) -> Iterato
     for name, grave in known.items():
         if graves.get(name) != grave:
             yield ExportFinding(
-                line=later.line_count, conversation=name, detail="the mark of its deletion is gone"
+                line=later.line_count,
+                conversation=name,
+                detail="the record of its deletion is missing",
             )
 
 
@@ -401,7 +403,7 @@ def _find_regression(before: ConversationSummary, last_seq: int, hash_then: byte
     if last_seq < before.entries:
         return f"it had {before.entries} entries before, and has {last_seq}"
     if hash_then != before.last_hash:
-        return "it is not what it was in the earlier export"
+        return "it differs from the earlier export"
     return None
 
 

@@ -206,7 +206,7 @@ class WebhookChannel(Channel):
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(f"the webhook cannot be reached ({type(error).__name__})") from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-            raise NotDelivered("base_url is no address that can be posted to") from None
+            raise NotDelivered("base_url is not an address that accepts POST requests") from None
         except (httpx2.HTTPError, TimeoutError) as error:
             what = type(error).__name__
             raise OutcomeUnknown(f"the connection to the webhook failed ({what})") from None

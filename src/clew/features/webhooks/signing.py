@@ -99,8 +99,7 @@ def verify_request(
             400,
             "stale_timestamp",
             f"{TIMESTAMP_HEADER} is {at[:20]!r}, more than {TIMESTAMP_TOLERANCE} seconds away "
-            "from the time here, "
-            f"{now:.0f}: set the clocks, and sign each attempt anew",
+            f"from the time here, {now:.0f}: set the clocks, and sign each attempt separately",
         )
     if len(id_) > _MAX_ID_LENGTH:
         raise WebhookRejected(

@@ -109,8 +109,8 @@ def _explain_damage() -> Generator[None]:
         yield
     except StoreDamaged as error:
         raise StoreDamaged(
-            f"the store is damaged, and no backup was made of it ({error}); an older backup is as "
-            "it was. Look at the store with clew fsck"
+            f"the store is damaged, and no backup was made of it ({error}); an older backup is "
+            "unchanged. Check the store with clew fsck"
         ) from error
 
 
@@ -153,5 +153,5 @@ def _verify_copy(path: Path, found: _Snapshot, tell: ProgressCallback) -> list[s
         repairable = verify_store_file(copy, tell=tell)
         stored = copy.read(count_table_rows)
     if stored != found.counts:
-        raise StoreError(f"the copy has not what the store has: {stored}, not {found.counts}")
+        raise StoreError(f"the copy does not match the store: {stored}, not {found.counts}")
     return repairable

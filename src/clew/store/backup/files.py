@@ -81,16 +81,16 @@ def reject_foreign_files(file: Path, *, keep: int) -> None:
     :raises UsageError: if its folder is missing, or the file is not a backup
     """
     if not file.parent.is_dir():
-        raise UsageError(f"there is no folder {file.parent}: make it, or name another file")
+        raise UsageError(f"there is no folder {file.parent}: create it, or name another file")
     for path in (
         file,
         partial_path(file),
         *(older_path(file, number) for number in range(1, keep)),
     ):
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise UsageError(f"{path} is no plain file: name another one")
+            raise UsageError(f"{path} is not a regular file: name another one")
         if path.exists() and not _may_replace(path):
-            raise UsageError(f"{path} is there already and is no backup: name another file")
+            raise UsageError(f"{path} exists already and is not a backup: name another file")
 
 
 def _may_replace(path: Path) -> bool:

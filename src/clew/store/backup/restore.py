@@ -99,13 +99,13 @@ def _check_backup_file(file: Path, store: Path | None) -> int:
         hint = f"; {before} is an older backup" if before.exists() else ""
         raise UsageError(f"there is no backup {file}{hint}")
     if not file.is_file():
-        raise UsageError(f"{file} is no file: name the file of a backup")
+        raise UsageError(f"{file} is not a file: name the file of a backup")
     if store is not None and store.exists() and store.samefile(file):
         raise UsageError(f"{file} is the store itself: name the file of a backup")
     stamp = files.read_stamp(file)
     if stamp is None:
         raise StoreUnusable(
-            f"{file} is no backup, or its beginning is damaged; nothing was changed"
+            f"{file} is not a backup, or its beginning is damaged; nothing was changed"
         )
     if stamp == files.UNFINISHED:
         raise StoreUnusable(f"{file} is a backup that was never finished; nothing was changed")

@@ -128,11 +128,11 @@ def find_broken_entries(t: Tx, conversation: ConversationId) -> list[Violation]:
             _, number, *_, prev, own = row
             prev, own = bytes(prev), bytes(own)
             if chain_hash(prev, row[_HASHED]) != own:
-                found.append(_entry_violation(row, "is not what was said: its hash is another one"))
+                found.append(_entry_violation(row, "was changed: its hash does not match"))
             # A missing number is reported by another check.
             elif number == seq + 1 and prev != hashed:
                 found.append(
-                    _entry_violation(row, "does not follow the one before: that one was replaced")
+                    _entry_violation(row, "does not follow the previous entry, which was replaced")
                 )
             seq, hashed = number, own
     return found

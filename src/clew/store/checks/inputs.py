@@ -56,7 +56,7 @@ CHECKS: tuple[Check, ...] = (
             """,
             found.subject,
         ),
-        decide="compare it with the log of its conversation, and say it again if it is not there",
+        decide="compare it with the log of its conversation, and send it again if it is not there",
         refused=True,
     ),
     sql_check(
@@ -83,7 +83,7 @@ CHECKS: tuple[Check, ...] = (
             SELECT 1 FROM turn t WHERE t.id = i.turn_id AND t.conversation_id = i.conversation_id
         ) {=i.id}
         """,
-        decide="read the log of its conversation: if the message is not in it, say it again",
+        decide="read the log of its conversation: if the message is not in it, send it again",
         refused=True,
     ),
     sql_check(
@@ -99,7 +99,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         repair="forget the event 30 days after its conversation was deleted",
         mend=_set_dedupe_expiry,
-        decide="ask the person who wrote it to write it again: it was lost",
+        decide="ask the sender to send it again: it was lost",
     ),
     sql_check(
         "key-input",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 _RESTORE_ADVICE = (
-    "restore a backup that has them; what is left can be read, and saved with clew sessions export"
+    "restore a backup that has them; what is left can be read and saved with clew sessions export"
 )
 
 

@@ -63,7 +63,7 @@ def _find_leftover_locks(t: Tx, again: Violation | None = None) -> list[Violatio
             seq=None,
             subject=name,
             repairable=True,
-            detail=f"lock {name} was never let go by {holder}",
+            detail=f"lock {name} was never released by {holder}",
         )
         for name, holder in list_abandoned_locks(t)
         if again is None or again.subject == name
@@ -77,7 +77,8 @@ def _find_lost_owners(t: Tx, again: Violation | None = None) -> list[Violation]:
             seq=None,
             subject=owner,
             repairable=True,
-            detail=f"process {owner} began more than 7 days ago, died, and was never signed off",
+            detail=f"process {owner} began more than 7 days ago, died, and was never recorded as "
+            "ended",
         )
         for owner in list_lost_owners(t)
         if again is None or again.subject == owner
@@ -100,7 +101,8 @@ CHECKS: tuple[Check, ...] = (
                 OR o.titled_by = c.titled_by AND o.id < c.id)
         ) {c.id}
         """,
-        repair="take the title of {subject} away: it named itself; it is named anew",
+        repair="take the title of {subject} away: it was given automatically, and a new one is "
+        "made",
         mend=lambda t, found: t.execute(
             "UPDATE conversation SET title = NULL, titled_by = NULL WHERE id = $1", found.subject
         ),
@@ -109,7 +111,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     sql_check(
         "title-by",
-        "It is known who gave a title.",
+        "The origin of a title is recorded.",
         """
         SELECT c.id, CAST(NULL AS BIGINT), c.id, 1,
                CASE WHEN c.title IS NULL THEN 'it has no title, but somebody who gave it'
@@ -128,7 +130,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     sql_check(
         "known-words",
-        "States, kinds and outcomes are among those that there are.",
+        "States, kinds and outcomes have known values.",
         f"""
         SELECT x.conversation_id, CAST(NULL AS BIGINT), x.id, 0,
                x.id || ' has “' || x.word || '” as ' || x.place
@@ -140,16 +142,16 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="lock-left",
-        description="A compression lock that ran out is taken again or let go within a day.",
+        description="A compression lock that ran out is taken again or released within a day.",
         find=_find_leftover_locks,
-        repair="let {subject} go",
+        repair="release {subject}",
         repair_fn=lambda t, found: delete_abandoned_locks(t),
     ),
     Check(
         name="owner-left",
-        description="A process that died is signed off within seven days.",
+        description="A process that died is recorded as ended within seven days.",
         find=_find_lost_owners,
-        repair="sign {subject} off",
+        repair="record {subject} as ended",
         repair_fn=lambda t, found: end_lost_owners(t),
     ),
 )

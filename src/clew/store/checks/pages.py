@@ -44,7 +44,7 @@ def page_violation(detail: str) -> Violation:
 
 PAGES = Check(
     name="pages",
-    description="The pages of the database hang together, and its indexes fit its tables.",
+    description="The pages of the database are consistent, and its indexes match its tables.",
     find=find_damaged_pages,
     manual_fix=COPY_FIRST,
 )

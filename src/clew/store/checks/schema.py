@@ -74,6 +74,6 @@ CHECKS: tuple[Check, ...] = (
         find=_find_missing_objects,
         repair="make {subject} again, as the migrations declare it",
         repair_fn=_create_object,
-        manual_fix="stop what uses the store, and run the statement from the migrations by hand",
+        manual_fix="stop what uses the store, and run the statement of the migration yourself",
     ),
 )

@@ -16,7 +16,7 @@ def _find_index_faults(t: Tx, again: Violation | None = None) -> list[Violation]
     if again is not None:  # a rebuild is never wrong, and the check takes long
         return [again]
     if search.is_damaged(t):
-        return [_index_violation("it has to be made anew, and search refuses until then")]
+        return [_index_violation("it has to be rebuilt, and search is not available until then")]
     try:
         return [_index_violation(fault) for fault in t.search_index.find_faults()]
     except SearchNotReady:
@@ -38,7 +38,7 @@ CHECKS: tuple[Check, ...] = (
         name="search-index",
         description="The search index has each message that was put into it, and no other.",
         find=_find_index_faults,
-        repair="make the search index anew from the entries, in slices",
+        repair="rebuild the search index from the entries, in slices",
         repair_fn=lambda t, found: search.mark_damaged(t),
     ),
 )

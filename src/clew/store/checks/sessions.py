@@ -142,7 +142,7 @@ CHECKS: tuple[Check, ...] = (
         FROM ({_CHAIN_ENDS}) x JOIN lease l ON l.conversation_id = x.conversation_id
         WHERE (x.firsts <> 1 OR x.ends <> 1)
         """,
-        decide="say which session goes on: keep a copy of the store and restore a backup, or "
+        decide="decide which session continues: keep a copy of the store and restore a backup, or "
         "begin anew with a branch of the conversation (clew sessions branch)",
     ),
     sql_check(
@@ -204,12 +204,12 @@ CHECKS: tuple[Check, ...] = (
             "UPDATE session SET end_reason = NULL WHERE id = $1 AND ended_at IS NULL",
             found.subject,
         ),
-        decide="leave it: the reason is only told, nothing depends on it",
+        decide="leave it: the reason is only shown, nothing depends on it",
         refused=True,
     ),
     sql_check(
         "session-begin",
-        "A session begins right after what was said before it.",
+        "A session begins right after the last entry before it.",
         """
         SELECT s.conversation_id, s.opened_seq, s.id, 1,
                'session ' || s.id || ' says that it opened after entry ' || s.opened_seq
@@ -250,7 +250,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     sql_check(
         "base-once",
-        "No entry stands twice in a base.",
+        "No entry occurs twice in a base.",
         """
         SELECT s.conversation_id, b.first_seq, s.id, 0,
                'the base of session ' || s.id || ' has entries ' || b.first_seq || ' to '

@@ -81,7 +81,7 @@ CHECKS: tuple[Check, ...] = (
               AND (o.first_seq > t.first_seq OR (o.first_seq = t.first_seq AND o.id > t.id))
         ) {t.conversation_id}
         """,
-        repair="end {subject} as failed: nobody can go on with it",
+        repair="end {subject} as failed: it cannot continue",
         mend=_fail_turn,
     ),
     sql_check(
@@ -105,7 +105,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     sql_check(
         "turn-begin",
-        "A turn begins with what its person said.",
+        "A turn begins with the messages of its person.",
         """
         SELECT x.conversation_id, x.first_seq, x.id,
                CASE WHEN f.role = 'user' THEN 1 ELSE 0 END,
@@ -129,7 +129,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         repair="have {subject} begin with the first of its entries",
         mend=_set_first_seq,
-        decide="leave it: the log has everything that was said; or restore a backup",
+        decide="leave it: the log is complete; or restore a backup",
     ),
     sql_check(
         "turn-inputs",
@@ -159,8 +159,8 @@ CHECKS: tuple[Check, ...] = (
         """,
         repair="of the inputs of {subject} that did not steer, take the first as its beginning",
         mend=_fix_input_outcomes,
-        decide="compare what was said with what was stored (clew sessions show); what is missing "
-        "has to be said again",
+        decide="compare the messages with the log (clew sessions show), and send those again that "
+        "are missing",
     ),
     sql_check(
         "call-step",
@@ -189,7 +189,7 @@ CHECKS: tuple[Check, ...] = (
                || 'and must not run twice'
         FROM journal j WHERE j.effect = 'once' AND j.runs > 1 {=j.call_id}
         """,
-        decide="look at what the tool did, and undo what it did too often",
+        decide="check what the tool did, and undo the repetitions",
     ),
     sql_check(
         "call-result",
@@ -214,7 +214,7 @@ CHECKS: tuple[Check, ...] = (
             found.conversation,
             found.subject,
         ),
-        decide="look at what the tool did; the turn is told the outcome is unknown",
+        decide="check what the tool did; the model is told that the outcome is unknown",
         refused=True,
     ),
     sql_check(

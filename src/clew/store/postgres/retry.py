@@ -103,7 +103,7 @@ class RetryState:
 
     def _raise_unavailable(self, error: psycopg.Error) -> NoReturn:
         known = (
-            "it may have been stored: look before you try again"
+            "it may have been stored: check before you try again"
             if self.uncertain
             else "nothing was stored, try again later"
         )

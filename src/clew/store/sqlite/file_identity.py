@@ -81,8 +81,8 @@ def reject_missing_files(path: Path, owners: SqliteLiveness) -> None:
     log, memory = wal_path(path), shm_path(path)
     if not path.exists() and log.exists() and log.stat().st_size:
         raise StoreUnusable(
-            f"{path} is gone, but its log {log.name} is there, with what was said last: "
-            "put the file back, or move the log away too"
+            f"{path} is missing, but its log {log.name} exists and has the latest messages: put "
+            "the file back, or move the log away too"
         )
     until = time.monotonic() + _REMOVAL_SECONDS
     while log.exists() != memory.exists() and owners.has_live_owner():

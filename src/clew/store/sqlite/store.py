@@ -35,8 +35,8 @@ _log = structlog.get_logger(__name__)
 
 _MAX_READERS = 4
 _RECOVERY_ADVICE = (
-    "stop everything that uses it, copy its files to another disk and restore a backup; "
-    "clew fsck tells what is damaged"
+    "stop everything that uses it, copy its files to another disk and restore a backup; clew "
+    "fsck shows what is damaged"
 )
 #: With less free space than this a write may fail at any moment.
 _MIN_FREE_BYTES = 1024 * 1024

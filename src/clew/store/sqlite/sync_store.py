@@ -170,7 +170,7 @@ def _open_sync_store(
 
 def _translate_open_error(path: Path, error: apsw.Error) -> StoreError:
     if isinstance(error, apsw.NotADBError):
-        return StoreDamaged(f"{path} is no database, or its beginning is damaged")
+        return StoreDamaged(f"{path} is not a database, or its beginning is damaged")
     if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
         return StoreUnusable(f"{path} cannot be opened by this user: {error}")
     return translate_error(error)

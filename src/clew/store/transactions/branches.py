@@ -152,7 +152,7 @@ def _too_far_message(said: int, *, copied: bool) -> str:
     messages = "1 message" if said == 1 else f"{said} messages"
     if copied:
         return (
-            f"that goes back too far: the context has {messages} of yours since the copy or "
-            "summary that it begins with, and nothing before that can be taken back"
+            f"that is too far back: the context has {messages} of yours since the copy or summary "
+            "at its start, and nothing before that can be undone"
         )
-    return f"that goes back too far: the context has {messages} of yours"
+    return f"that is too far back: the context has {messages} of yours"

@@ -210,7 +210,7 @@ def _advance_log(t: Tx, lease: Lease, after: int, last: int, at: int | None) -> 
     )
     if not moved:
         raise StoreError(
-            f"conversation {lease.conversation_id} is written to by somebody without the lease"
+            f"conversation {lease.conversation_id} is written to by an owner without the lease"
         )
 
 

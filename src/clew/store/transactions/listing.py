@@ -85,7 +85,7 @@ def _parse_cursor(cursor: str | None) -> tuple[int, str]:
         return 2**62, ""
     before, _, below = cursor.partition("-")
     if not (before.isascii() and before.isdigit() and below) or len(before) > 15:
-        raise UsageError(f"{cursor!r} is no cursor: use the value of next of the page before")
+        raise UsageError(f"{cursor!r} is not a cursor: use the value of next of the previous page")
     return int(before), below
 
 

@@ -254,7 +254,7 @@ def consume_item(
         t.now,
     )
     if not changed:
-        raise StoreError(f"inbox item {item.id} was consumed by somebody without the lease")
+        raise StoreError(f"inbox item {item.id} was consumed by an owner without the lease")
 
 
 def may_steer(t: Tx, lease: Lease, *, after: int) -> bool:

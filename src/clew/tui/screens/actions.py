@@ -198,7 +198,7 @@ class ChatActions:
             self._chat.show_reply("copied")
         elif deed == "rewind":
             if not await self._confirm(
-                "Go back to this message? What came after it leaves the conversation.", "go back"
+                "Rewind to this message? Everything after it leaves the context.", "go back"
             ):
                 return
             to = block.seq - 1 if block.kind.value == "user" else block.seq
@@ -206,7 +206,7 @@ class ChatActions:
                 methods.REWIND, RewindParams(conversation=self._conversation_id, to=to)
             )
             self._chat.show_reply(
-                "went back; what came after it stays in the log, out of the context"
+                "rewound; what came after it stays in the log, out of the context"
             )
             if block.kind.value == "user":
                 self._chat.prefill_prompt(strip_file_lines(block.text))
@@ -289,13 +289,11 @@ class ChatActions:
             return
         number = [one.id for one in conversation.sessions].index(picked.key) + 1
         if (begins := await self._controller.load_session_start(picked.key)) is None:
-            self._chat.show_reply(f"nothing was said in session {number}")
+            self._chat.show_reply(f"session {number} has no messages")
             return
         self._chat.point_to_block(begins)
         newest = (
-            ""
-            if picked.key == self._controller.view.head
-            else "; what is said goes into the newest"
+            "" if picked.key == self._controller.view.head else "; new messages go into the newest"
         )
         self._chat.show_reply(f"session {number} begins here{newest}")
 
@@ -331,7 +329,7 @@ class ChatActions:
         if picked.action == "delete":
             done = await self._controller.call(methods.CANCEL, CancelParams(inbox_id=picked.key))
             if not done.cancelled:
-                self._chat.show_reply("it was taken up already")
+                self._chat.show_reply("it is in progress already")
             return
         text = await self._push_screen(
             EditDialog(f"Change: {flatten_text(item.text, 60)}", item.text)
@@ -340,7 +338,7 @@ class ChatActions:
             given = EditParams(inbox_id=picked.key, text=text)
             done = await self._controller.call(methods.EDIT, given)
             if not done.edited:
-                self._chat.show_reply("it was taken up already, as it was")
+                self._chat.show_reply("it is in progress already, as it was")
 
 
 def _describe_undo(until: str) -> str:

@@ -44,7 +44,7 @@ class CompactionScreen(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
         Binding("enter", "summarise", "Summarise"),
-        Binding("ctrl+u", "undo", "Take the last one back"),
+        Binding("ctrl+u", "undo", "Undo the last one"),
         Binding("pageup", "scroll(-1)", "Up"),
         Binding("pagedown", "scroll(1)", "Down"),
     ]
@@ -57,13 +57,13 @@ class CompactionScreen(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
-            yield Static("looking at what a summary would do …", id="head")
+            yield Static("computing the preview …", id="head")
             yield SingleLineInput(
                 placeholder="what matters most (may be empty)", id="focus", compact=True
             )
             with VerticalScroll(can_focus=False):
                 yield Static(id="lines")
-            yield Static("Enter summarises · ^U takes the last one back · Esc leaves", id="keys")
+            yield Static("Enter summarises · ^U undoes the last one · Esc closes", id="keys")
 
     def on_mount(self) -> None:
         self.run_worker(self._load_preview, group="look")
@@ -101,7 +101,7 @@ class CompactionScreen(Dialog[str]):
         self._start_request("summarising …", focus=focus or None)
 
     def action_undo(self) -> None:
-        self._start_request("taking the last summary back …", undo=True)
+        self._start_request("undoing the last compaction …", undo=True)
 
     def _start_request(self, told: str, **given: object) -> None:
         if not self._busy:
@@ -120,7 +120,7 @@ class CompactionScreen(Dialog[str]):
         sizes = (
             f"{format_count(done.tokens_before)} tokens became {format_count(done.tokens_after)}"
         )
-        what = "the summary was taken back" if given.get("undo") else "summarised"
+        what = "the compaction was undone" if given.get("undo") else "summarised"
         self.close(f"{what}: {sizes}" if done.moved else done.note)
 
     def action_scroll(self, step: int) -> None:

@@ -39,7 +39,7 @@ class EditDialog(Dialog[str]):
         with Vertical(id="box"):
             yield Static(self._heading)
             yield MultiLineInput(self._text, id="text", compact=True)
-            yield Static("^S keeps it · Esc leaves it as it was", id="keys")
+            yield Static("^S saves · Esc discards", id="keys")
 
     def on_mount(self) -> None:
         self.query_one(MultiLineInput).move_cursor(self.query_one(MultiLineInput).document.end)

@@ -125,7 +125,7 @@ REASONS: Final = {
     "branch": "branched",
     "import": "imported",
     "reset": "a new conversation was started",
-    "idle": "nobody wrote for a long time",
+    "idle": "it was idle for a long time",
     "daily": "a new day began",
     "tui_close": "the terminal was closed",
     "user_exit": "it was closed",

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: Keys of the completion menu while it is open.
 _MENU_KEYS: Final = frozenset({"up", "down", "tab", "escape", "enter"})
 
-PLACEHOLDER: Final = "Say something; / for commands, @ for files, ? for keys"
-SHORT_PLACEHOLDER: Final = "Say something; ? for keys"
+PLACEHOLDER: Final = "Type a message; / for commands, @ for files, ? for keys"
+SHORT_PLACEHOLDER: Final = "Type a message; ? for keys"
 
 
 class Prompt(MultiLineInput):

@@ -81,8 +81,8 @@ def open_channel(config: ChannelConfig) -> Channel:
     bot = _parse_bot_id(token.removeprefix("Bot "))
     if bot is None:
         raise SettingsError(
-            f"channels.{config.name}.token is no token of a Discord bot, which has three parts "
-            "between dots: the developer portal makes one on the bot's page"
+            f"channels.{config.name}.token is not the token of a Discord bot, which has three "
+            "parts separated by dots: create one on the bot's page in the developer portal"
         )
     if config.options:
         unknown = min(config.options)
@@ -382,4 +382,4 @@ class DiscordChannel(Channel):
                 if each.get("size", 0) > most:
                     raise NotDelivered(f"the file has {each['size']:,} bytes")
                 return await self._api.download_file(each["url"], most=most)
-        raise NotDelivered("the file is not there any more")
+        raise NotDelivered("the file does not exist any more")

@@ -32,13 +32,13 @@ _OPEN_TIMEOUT, _CLOSE_TIMEOUT = 20.0, 2.0
 _INVALID_SESSION_PAUSE = (1.0, 5.0)
 
 _FATAL_CLOSE_CODES = {
-    4004: "Discord does not know the bot's token: the developer portal makes a new one",
-    4010: "Discord does not take this shard",
+    4004: "Discord does not know the bot's token: create a new one in the developer portal",
+    4010: "Discord rejects this shard",
     4011: "the bot is in too many guilds for one connection",
     4012: "Discord does not serve this version of its gateway any more",
-    4013: "Discord does not know what the bot asks to hear",
-    4014: "the bot may not hear what is said: switch on the message content intent on the bot's "
-    "page of the developer portal",
+    4013: "Discord does not know the intents of the bot",
+    4014: "the bot may not read messages: enable the message content intent on the bot's page of "
+    "the developer portal",
 }
 #: The session has ended, and its remaining events cannot be replayed.
 _SESSION_LOST_CODES = (4007, 4009)
@@ -138,7 +138,7 @@ class GatewayConnection:
         await self._send_frame(_IDENTIFY, asked)
         ready = await self._next_frame()
         if ready["op"] == _INVALID:
-            raise NotSent("Discord's gateway takes no new session now")
+            raise NotSent("Discord's gateway accepts no new session now")
         told: Json = ready["d"]
         self.session = DiscordSession(
             id=told["session_id"], url=told.get("resume_gateway_url") or self._url, seq=ready["s"]

@@ -73,11 +73,13 @@ def to_channel_error(status: int, answer: Any, headers: Mapping[str, str]) -> Ch
         return _throttled_error(told, headers)
     if status == 401:
         return AccountRefused(
-            "Discord does not know the bot's token: the developer portal makes a new one"
+            "Discord does not know the bot's token: create a new one in the developer portal"
         )
     if status >= 500 or status < 400:
         return OutcomeUnknown(f"Discord answered {status}")
-    return NotDelivered(f"Discord refused it: {says}", gone=told.get("code") == _UNKNOWN_MESSAGE)
+    return NotDelivered(
+        f"Discord refused the request: {says}", gone=told.get("code") == _UNKNOWN_MESSAGE
+    )
 
 
 def _throttled_error(told: Mapping[str, Any], headers: Mapping[str, str]) -> Throttled:

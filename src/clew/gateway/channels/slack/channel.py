@@ -77,16 +77,17 @@ def open_channel(config: ChannelConfig) -> Channel:
     token = "" if config.token is None else config.token.reveal()
     if not token.startswith("xoxb-"):
         raise SettingsError(
-            f"{table}.token is no token of a Slack bot, which begins with xoxb-: the app's page "
-            "shows it under OAuth & Permissions"
+            f"{table}.token is not the token of a Slack bot, which begins with xoxb-: the app's "
+            "page shows it under OAuth & Permissions"
         )
     app_token = config.options.get("app_token")
     revealed = app_token.reveal() if isinstance(app_token, Secret) else str(app_token or "")
     parts = revealed.split("-")
     if parts[0] != "xapp" or len(parts) < 4:
         raise SettingsError(
-            f"{table}.app_token is no token of a Slack app, which looks like xapp-1-A0…-…: the "
-            "app's page makes one under Basic Information, with the scope connections:write"
+            f"{table}.app_token is not the token of a Slack app, which looks like xapp-1-A0…-…: "
+            "create one on the app's page under Basic Information, with the scope "
+            "connections:write"
         )
     return SlackChannel(config, token=token, app_token=revealed, app=parts[2])
 

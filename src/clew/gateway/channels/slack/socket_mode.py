@@ -81,7 +81,7 @@ class SocketModeConnection:
             raise NotSent("Slack closed the connection")
         if message.get("type") == "disconnect":
             if message.get("reason") == "link_disabled":
-                raise AccountRefused("socket mode is off: switch it on on the app's page")
+                raise AccountRefused("socket mode is off: enable it on the app's page")
             self.is_ending = True
         return [message] if "envelope_id" in message else []
 

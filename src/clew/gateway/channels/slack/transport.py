@@ -29,9 +29,9 @@ _AUTH_ERRORS = {
     "account_inactive": "the app was removed from the workspace: install it again",
     "token_revoked": "the token was revoked: install the app again",
     "token_expired": "the token has expired: install the app again",
-    "not_allowed_token_type": "the two tokens are the wrong way round",
-    "no_permission": "the app may not do this: look at its scopes",
-    "link_disabled": "socket mode is off: switch it on on the app's page",
+    "not_allowed_token_type": "the two tokens are swapped",
+    "no_permission": "the app may not do this: check its scopes",
+    "link_disabled": "socket mode is off: enable it on the app's page",
 }
 _UNKNOWN_OUTCOME_ERRORS = frozenset(
     {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
@@ -106,7 +106,7 @@ def to_channel_error(
     if says := _AUTH_ERRORS.get(name):
         return AccountRefused(says)
     return NotDelivered(
-        f"Slack refused it: {name}",
+        f"Slack refused the request: {name}",
         formatting=name in _FORMATTING_ERRORS,
         gone=name in _GONE_ERRORS,
     )

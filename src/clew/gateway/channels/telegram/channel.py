@@ -55,7 +55,7 @@ def open_channel(config: ChannelConfig) -> Channel:
     bot, colon, _ = token.partition(":")
     if not (colon and bot.isascii() and bot.isdigit()):
         raise SettingsError(
-            f"channels.{config.name}.token is no token of a Telegram bot, which looks like "
+            f"channels.{config.name}.token is not the token of a Telegram bot, which looks like "
             "123456:ABC…: @BotFather shows yours"
         )
     return TelegramChannel(config, token, bot)

@@ -81,7 +81,7 @@ def to_channel_error(status: int, answer: Mapping[str, Any]) -> ChannelError:
     told: Mapping[str, Any] = answer.get("parameters") or {}
     reason = str(answer.get("description") or "no reason given")
     if chat := told.get("migrate_to_chat_id"):
-        return NotDelivered("the chat has another id now", moved=str(chat))
+        return NotDelivered("the id of the chat has changed", moved=str(chat))
     if seconds := told.get("retry_after"):
         return Throttled(float(seconds))
     match status:
@@ -89,12 +89,12 @@ def to_channel_error(status: int, answer: Mapping[str, Any]) -> ChannelError:
             return AccountRefused("Telegram does not know the bot's token: @BotFather shows it")
         case 409:
             return AccountInUse(
-                "another program reads this bot's messages: stop it, or give it a bot of its own"
+                "another program reads this bot's messages: stop it, or use another bot for it"
             )
         case 400:
             return _refusal_error(reason.removeprefix(_REFUSED_PREFIX))
         case 403:
-            return NotDelivered(f"Telegram refused it: {reason}")
+            return NotDelivered(f"Telegram refused the request: {reason}")
         case _:
             return OutcomeUnknown(f"the connection to Telegram failed ({status} {reason})")
 
@@ -102,7 +102,7 @@ def to_channel_error(status: int, answer: Mapping[str, Any]) -> ChannelError:
 def _refusal_error(reason: str) -> NotDelivered:
     said = reason.lower()
     return NotDelivered(
-        f"Telegram refused it: {reason[:1].upper()}{reason[1:]}",
+        f"Telegram refused the request: {reason[:1].upper()}{reason[1:]}",
         formatting="entit" in said,
         gone="message to edit not found" in said or "message can't be edited" in said,
     )
