@@ -91,7 +91,7 @@ def format_approval_state(approval: Approval, state: ApprovalState) -> str:
 
 
 def format_button_reply(outcome: ButtonOutcome, became: str) -> str:
-    """Return the reply to whoever pressed a button; ``became`` is the approval's state."""
+    """Return the reply to the press of a button; ``became`` is the approval's state."""
     if outcome is ButtonOutcome.RECORDED:
         return became
     if outcome is ButtonOutcome.TOO_LATE:

@@ -39,7 +39,7 @@ _ASSISTANT_FIRST_PREFIX = "The assistant began: "
 
 
 def enforce_alternation(model: Model) -> None:
-    """Make a model send only alternating messages, whoever calls it."""
+    """Make a model send only alternating messages, for every caller."""
     model.__class__ = _make_alternating_class(type(model))
 
 

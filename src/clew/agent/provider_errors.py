@@ -40,7 +40,7 @@ class FailureKind(enum.Enum):
     BAD_REPLY = "bad_reply"
     #: Text for people instead of JSON: a login page, a wrong address.
     WEB_PAGE = "web_page"
-    #: An empty answer, again after the model was told so.
+    #: An empty answer, repeated after a note to the model.
     EMPTY = "empty_reply"
     #: The limit of output tokens was reached before any answer.
     OUTPUT_LIMIT = "output_limit"

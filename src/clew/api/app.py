@@ -117,7 +117,7 @@ async def _handle_clew_error(request: Request, error: Exception) -> Response:
 
 
 async def _handle_disconnect(request: Request, error: Exception) -> Response:
-    """Return a response that nobody reads: the client disconnected while sending its request."""
+    """Return a response to a client that disconnected while sending its request."""
     return Response(status_code=499)
 
 

@@ -273,5 +273,5 @@ def build_operations(features: Features) -> Operations:
     return registry.build()
 
 
-#: What a server without features offers.
+#: The operations of a server without features.
 BUILTIN_OPERATIONS = create_registry().build()

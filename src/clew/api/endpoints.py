@@ -44,7 +44,7 @@ class Endpoint:
     responses: Mapping[int, ResponseSpec]
     query: type[QueryParams | EmptyInput] = EmptyInput
     body: type[RequestBody] = EmptyInput
-    #: Who may call it and what its path may name, checked before the handler runs.
+    #: Callers and paths that are allowed, checked before the handler runs.
     scope: OperationScope = CLIENTS
     #: Error statuses besides those that every endpoint can return.
     problems: tuple[int, ...] = ()

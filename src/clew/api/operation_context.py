@@ -31,7 +31,7 @@ class OperationContext:
 
     engine: Engine
     settings: Settings
-    #: What a client can call.
+    #: The operations that a client can call.
     operations: Operations
     commands: CommandRegistry = BUILTIN_REGISTRY
     #: The scope whose conversations are visible.

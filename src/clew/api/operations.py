@@ -66,7 +66,7 @@ class Operation(Generic[P, R]):
     handler: Callable[[Any, P], Awaitable[R]]
     #: Waits for earlier requests of the same client; reading, stopping and approving do not.
     is_ordered: bool
-    #: Who may call it and what its input may name, checked before the handler runs.
+    #: Callers and inputs that are allowed, checked before the handler runs.
     scope: OperationScope = LOCAL_CLIENTS
     http: HttpBinding | Sequence[HttpBinding] = ()
 

@@ -76,7 +76,7 @@ class PendingCompletion:
         )
 
     async def on_disconnect(self) -> Response:
-        """Stop work that only this client wanted; nobody reads the response."""
+        """Stop work that only this client wanted; the response is not read."""
         if not self.is_resumable:
             stopped = await self.requests.cancel_request(self.accepted.inbox_id)
             log.info("client_gone", inbox=self.accepted.inbox_id, stopped=stopped)

@@ -98,7 +98,7 @@ def list_people(program: CliContext, *, as_json: bool) -> None:
 @json_option
 @pass_cli_context
 def approve(program: CliContext, *, code: str, as_json: bool) -> None:
-    """Let in whoever was shown CODE, and tell them."""
+    """Grant access to the person who was shown CODE, and notify them."""
 
     async def approve_code(_: Settings, people: PairingService) -> None:
         person = await people.approve_code(code, by=_operator_name())
@@ -126,7 +126,7 @@ _CHANNEL_OPTION = click.option(
 @json_option
 @pass_cli_context
 def remove(program: CliContext, *, user: str, channel: str | None, as_json: bool) -> None:
-    """Shut somebody out at once, and end what is open of theirs; they may ask again."""
+    """Revoke a person's access and end their open work; they may ask again."""
     _revoke_access(program, user, channel, to=AccessStatus.REMOVED, as_json=as_json)
 
 

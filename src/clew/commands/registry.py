@@ -42,7 +42,7 @@ class CommandContext:
 
     engine: Engine
     commands: CommandRegistry
-    #: Where it was written; ``None`` if the conversation was named by its id.
+    #: Route on which it was written; ``None`` if the conversation was named by its id.
     route: Route | None
     #: The conversation of the route, if there is one yet.
     conversation_id: ConversationId | None
@@ -138,7 +138,7 @@ class CommandRegistry:
         :raises SettingsError: if two of them have the same name
         """
         self.commands: tuple[ChatCommand, ...] = ()
-        #: What ``/status`` warns of, for as long as the program runs.
+        #: Warnings in ``/status``, for as long as the program runs.
         self.warnings: tuple[str, ...] = ()
         self._by_name: dict[str, ChatCommand] = {}
         self._owners: dict[str, str] = {}

@@ -93,5 +93,5 @@ class Chunk:
     body: str
     state: DeliveryState
     platform_id: str | None
-    #: How often it was sent again after an unknown outcome.
+    #: Number of repetitions after an unknown outcome.
     repeated: int

@@ -23,7 +23,7 @@ class DoctorFinding:
     what: str
     #: The state that was found.
     detail: str
-    #: How to fix it, if there is something to fix.
+    #: Advice for a fix, if one is needed.
     fix: str | None = None
 
 

@@ -25,7 +25,7 @@ class ToolDeclaration:
     """A tool of the model."""
 
     name: str
-    #: Its docstring and annotations are what the model is told.
+    #: Its docstring and annotations describe the tool to the model.
     function: Callable[..., Any]
     effect: Effect = Effect.ONCE
     #: Makes the facts about one call, from which it is decided whether it may run.

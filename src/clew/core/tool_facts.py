@@ -40,7 +40,7 @@ class ToolFacts:
     size: int | None = None
     #: Cost in millionths of a dollar.
     cost_micros: int | None = None
-    #: It can carry data to somebody outside: a message, a POST, a shell with the network.
+    #: It can send data to the outside: a message, a POST, a shell with the network.
     outward: bool = False
     #: Its result contains text that strangers may have written.
     untrusted_result: bool = False

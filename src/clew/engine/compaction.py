@@ -274,7 +274,7 @@ class CompactionService:
             # A stop or a drain is no failure of the summariser.
             await shield_until_done(self._store_state(found.session.id, before))
             raise
-        except Exception as error:  # a compactor may be a plugin: the turn goes on without it
+        except Exception as error:  # a compactor may be a plugin: the turn continues without it
             log.warning("compaction_failed", session=found.session.id, exc_info=True)
             note = _describe_failure(error)
             state = await self._get_failure_state(found.session.id, error)

@@ -190,7 +190,7 @@ class ConversationWorkers:
         with self._limiter.open_permit(actor.woken) as slot:
             pause = await self._try_next(conversation, actor, slot)
         if pause:
-            # New input is tried at once: somebody waits for an answer.
+            # New input is tried at once: a person waits for the answer.
             actor.woken.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(actor.woken.wait(), pause)

@@ -82,7 +82,7 @@ class FeatureRunner:
             try:
                 await run()
             except (Exception, SystemExit) as error:
-                # A feature may raise anything: its task is run again, others go on.
+                # A feature may raise anything: its task is run again, others continue.
                 if self._throttle.is_due((name, type(error))):
                     log.warning("feature_failed", task=name, exc_info=error)
             if time.monotonic() - started > _HEALTHY_AFTER:

@@ -40,7 +40,7 @@ class MaintenanceReport:
 
 
 async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceReport:
-    """Do the due maintenance, in slices that block nobody."""
+    """Do the due maintenance, in slices that block no other work."""
     overdue = (
         await store.write(expiry.queue_expired_ends, policy=policy) if _has_expiry(policy) else 0
     )

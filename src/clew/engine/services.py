@@ -45,7 +45,7 @@ class EngineServices:
     after_turn: AfterTurnQueue
     model_overrides: ModelOverrides
     reset_policy: ResetPolicy = field(default_factory=ResetPolicy)
-    #: How long a deleted conversation can be brought back.
+    #: Time during which a deleted conversation can be restored.
     undelete_for: timedelta = UNDELETE_FOR
     session_ids: SessionIdFactory = new_session_id
     lease_duration: timedelta = leases.LEASE_DURATION

@@ -1,4 +1,4 @@
-"""Contexts of turns: what tools, hooks and features are told about the running turn."""
+"""Contexts of turns: the facts about the running turn for tools, hooks and features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNATTENDED_KEY, HOPS_KEY = "unattended", "hops"
 
 
 def make_turn_context(services: EngineServices, started: StartedWork) -> TurnContext:
-    """Return the context of a turn that begins or goes on; its session is set when known."""
+    """Return the context of a turn that begins or continues; its session is set when known."""
     assert started.turn is not None
     return build_turn_context(
         services,

@@ -244,9 +244,9 @@ class ChannelConfig:
     label: str | None = None
     #: Name and description of each chat command, for platforms that list them.
     commands: Sequence[tuple[str, str]] = ()
-    #: Where a channel registers a webhook under its name, to which other programs post.
+    #: Registry for a webhook under the channel's name, to which other programs post.
     webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
-    #: What a channel needs after a restart, such as its read position.
+    #: State that a channel needs after a restart, such as its read position.
     storage: ChannelStorage = field(default_factory=MemoryChannelStorage)
 
 

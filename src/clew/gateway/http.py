@@ -36,7 +36,7 @@ _NOT_SENT_ERRORS = (
 
 
 class PlatformHttp:
-    """HTTP client of one channel; calls run to their end, also if nobody waits for them."""
+    """HTTP client of one channel; calls run to their end, even after their caller was cancelled."""
 
     def __init__(self, platform: str, *, connections: int = _MAX_CONNECTIONS) -> None:
         self._platform = platform

@@ -52,7 +52,7 @@ _EDIT_AS_NEW_WINDOW = timedelta(hours=1)
 _STORE_RETRY_PAUSE = 0.5
 #: Seconds between two log lines about one rejected sender.
 _REJECTION_LOG_INTERVAL = 3600.0
-#: Presses by somebody whose answer does not count.
+#: Presses of a person whose answer does not count.
 _REFUSED_PRESSES = frozenset(
     {ButtonOutcome.NO_ACCESS, ButtonOutcome.NOT_ALLOWED, ButtonOutcome.WRONG_CHAT}
 )
@@ -222,7 +222,7 @@ class Router:
             self._account, user, name=heard.sender.name, route=heard.route.key
         )
         if code is not None:
-            # In the background: an unknown sender delays nobody.
+            # In the background: an unknown sender delays no other.
             self._spawn_task(self._send_pairing_code(heard, code))
 
     async def _send_pairing_code(self, heard: MessageReceived, code: str) -> None:
@@ -303,7 +303,7 @@ class Router:
         except StoreError as error:
             log.warning("command_failed", command=command.inbox_id, error=str(error))
             return "That failed: the store could not be used. Try again.", None
-        except Exception:  # a bug of ours: the person gets an answer, the channel goes on
+        except Exception:  # a bug of ours: the person gets an answer, the channel continues
             log.exception("command_failed", command=command.inbox_id)
             return "That failed with an internal error, which the log describes.", None
         return reply.text, reply.accepted

@@ -51,7 +51,7 @@ REFUSED_PAUSE = 60.0
 CONNECT_TIMEOUT, SILENCE_TIMEOUT = 30.0, 90.0
 #: Seconds after which a cancelled task that does not end is abandoned.
 _CANCEL_GRACE = 5.0
-#: How long the right to an account lasts, and how often it is renewed.
+#: Duration of the right to an account, and the interval of its renewal.
 ACCOUNT_LOCK_DURATION = timedelta(seconds=30)
 _RENEW_INTERVAL = 8.0
 #: Seconds for the store to answer: without an answer the channel stops before the right expires.
@@ -140,7 +140,7 @@ class ChannelSupervisor:
                     await self._serve_connection(channel, account)
         except ClewError as error:
             return error
-        except Exception as error:  # the place per channel: it is restarted, others go on
+        except Exception as error:  # the place per channel: it is restarted, others continue
             log.exception("channel_broke", channel=self._spec.name)
             return error
         return None

@@ -120,7 +120,7 @@ class BubblewrapSandbox(ProcessSandbox):
         size = self._if_known("--size", str(_TEMPORARY_SIZE))
         return [
             *self._start_program(),
-            # "all" only tries to have its own user namespace, and goes on without.
+            # "all" only tries to have its own user namespace, and continues without.
             *("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"),
             *self._if_known("--disable-userns"),
             *("--cap-drop", "ALL", "--hostname", "sandbox"),

@@ -31,7 +31,7 @@ _RUNNING: Final = "/dev/shm"
 _REMEMBERED: Final = f'echo $$ > "{_RUNNING}/$1" && shift && exec "$@"'
 #: Ends the group of that process.
 _ENDING: Final = f'read p < "{_RUNNING}/$1" && kill -KILL "-$p"; rm -f "{_RUNNING}/$1"'
-#: How the client finds its engine and its own settings.
+#: Variables by which the client finds its engine and its settings.
 _CLIENT_VARIABLES: Final = (
     "PATH",
     "HOME",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    #: What was got, and else the reason why not.
+    #: The result if the attempt succeeded, else the reason for its failure.
     Outcome: TypeAlias = tuple[str, str]
 
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
@@ -77,7 +77,7 @@ def change_mode(path: str) -> Outcome:
 
 
 def limit_process(pid: int) -> Outcome:
-    """Take away what a process outside needs to go on."""
+    """Remove resources that a process outside needs to continue."""
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (8, 8))
     return f"limited process {pid}", ""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clew.sandbox.protocol import Sandbox
 
-#: The attempts, in the order in which they are told.
+#: The attempts, in the order in which they are reported.
 ESCAPES: Final[Mapping[str, str]] = {
     "ssh": "read ~/.ssh",
     "database": "read the database",
@@ -62,7 +62,7 @@ class EscapeResult:
     #: A key of ``ESCAPES``.
     name: str
     stopped: bool
-    #: What stopped it, or what it got.
+    #: The obstacle that stopped it, or its result.
     detail: str
 
     @property
@@ -199,7 +199,7 @@ class _Targets:
 
     @property
     def was_reached(self) -> dict[str, tuple[str, str]]:
-        """The kinds of listeners that somebody has connected to."""
+        """Return the kinds of listeners that have a connection."""
         found: dict[str, tuple[str, str]] = {}
         for kind, listeners in self._listeners.items():
             for listener in listeners:
@@ -209,7 +209,7 @@ class _Targets:
         return found
 
     def read_swapped(self, attempts: asyncio.Future[Any]) -> str:
-        """Read the swapped name while the attempts go on; return what was got outside, if any."""
+        """Read the swapped name during the attempts; return the content from outside, if any."""
         while not attempts.done():
             with suppress(FileRefused):
                 if self._secret.encode() in self.workspace.read_file("swap"):
@@ -243,7 +243,7 @@ def _own_addresses() -> list[str]:
 
 
 def _private_files() -> list[Path]:
-    """Return files of this user that nobody else should read."""
+    """Return files of this user that no other user should read."""
     home = Path.home()
     with suppress(OSError):
         found = [path for path in (home / ".ssh").iterdir() if os.access(path, os.R_OK)]

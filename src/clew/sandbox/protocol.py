@@ -24,7 +24,7 @@ class ProbeReport:
     works: bool
     #: Why it does not work, or what it leaves open; a clause for people.
     detail: str = ""
-    #: What to install or to allow, where it does not work.
+    #: Advice where it does not work: packages to install, permissions to grant.
     fix: str = ""
 
 

@@ -32,7 +32,7 @@ _FLOOD: Final = 64 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 #: The priority of commands below that of the gateway.
 _NICENESS: Final = 10
-#: How often processes that other processes start again are killed.
+#: Number of attempts to kill processes that others start again.
 _KILL_ROUNDS: Final = 20
 
 
@@ -49,7 +49,7 @@ class CommandResult:
     seconds: float
     #: Why it was stopped, as a sentence; ``None`` if it ended by itself.
     stopped: str | None = None
-    #: What to tell beside: that the workspace is full.
+    #: Additional remark: that the workspace is full.
     notice: str | None = None
 
     @property

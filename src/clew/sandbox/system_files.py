@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Where programs are; also in distributions that keep them elsewhere.
+#: Folders of programs, also in distributions that keep them elsewhere.
 SYSTEM: Final = (
     "/usr",
     "/bin",

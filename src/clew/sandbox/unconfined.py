@@ -1,4 +1,4 @@
-"""The host itself: nothing is kept apart. For people who decide so, and are told all the time."""
+"""The host itself, without isolation, for people who choose it; Clew warns about it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ConnectionTarget:
     base_url: str | None
     #: The key itself: for the request only, never printed.
     key: str | None
-    #: Where the key is kept, for people; "" without one.
+    #: Place of the key, for people; "" without one.
     key_location: str
 
     @property

@@ -21,7 +21,7 @@ class SetupOptions:
     base_url: str | None = None
     key: KeyLocation | None = None
     port: int | None = None
-    #: Where to look for local servers: URLs by name.
+    #: Addresses of local servers to try: URLs by name.
     servers: Mapping[str, str] = field(default_factory=lambda: LOCAL_SERVERS)
     #: Whether the model is tested before it is written to the settings.
     test: bool = True

@@ -38,7 +38,7 @@ class ProviderPreset(NamedTuple):
     prefix: str
     #: Its API; "" for the library's default.
     base_url: str
-    #: Where its models are listed.
+    #: URL of its list of models.
     listed_at: str
     #: The default model; "" if the user has to choose.
     model: str = ""

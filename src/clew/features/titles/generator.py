@@ -73,7 +73,7 @@ async def _suggest_title(
 
 
 def _lacks_title(t: Tx, conversation: ConversationId) -> bool:
-    """Return whether nobody has requested a title, or given one."""
+    """Return whether no title was requested or given."""
     pending = titles.get_pending_title(t, conversation)
     return pending is None and titles.needs_title(t, conversation)
 

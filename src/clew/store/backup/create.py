@@ -45,7 +45,7 @@ class BackupInfo:
     pages: PageCopyResult | None
     #: The kept older backups, newest first.
     older: list[Path]
-    #: What ``clew fsck --repair`` would repair, in the store as well as in its backup.
+    #: Faults that ``clew fsck --repair`` would repair, in the store and in its backup.
     repairable: list[str]
 
 

@@ -43,7 +43,7 @@ class RestoreResult:
     store: str
     #: Rows of each table, as in the backup.
     counts: dict[str, int]
-    #: Where the previous store is kept.
+    #: Path of the previous store.
     previous_store: str | None
     unfinished_work: ResumableWork
 

@@ -37,7 +37,7 @@ class Violation:
 
 
 class ViolationFinder(Protocol):
-    """Function that finds all violations, or tells whether one is still there."""
+    """Function that finds all violations, or checks whether one still exists."""
 
     def __call__(self, t: Tx, again: Violation | None = None, /) -> list[Violation]: ...
 
@@ -60,7 +60,7 @@ class Check:
     repair: str | None = None
     #: Makes the repair, in the transaction that has checked again.
     repair_fn: Callable[[Tx, Violation], object] | None = None
-    #: What a person can do where no repair is safe.
+    #: Advice where no repair is safe.
     manual_fix: str | None = None
     #: The statement behind ``find``, if it is a single one.
     sql: LiteralString | None = None

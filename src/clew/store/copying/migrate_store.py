@@ -65,7 +65,7 @@ def migrate_store(
 def _copy_and_publish(
     t: Tx, source: SyncStore, place: StagedStore, tell: ProgressCallback
 ) -> MigrationResult:
-    """Copy within a write transaction on the source, so that nobody changes it meanwhile."""
+    """Copy within a write transaction on the source, so that it cannot change meanwhile."""
     lock_tables(t)
     raise_if_in_use(t, source.name)
     place.check_publishable(replace=False)

@@ -29,9 +29,9 @@ class Limits:
     stall_check_interval: float = 10.0
     #: A connection that is idle for this long is closed.
     idle_timeout: float = 300.0
-    #: How often a job is run again after a conflict with another transaction.
+    #: Repetitions of a job after a conflict with another transaction.
     max_conflicts: int = 20
-    #: How often a job is run again after its connection broke.
+    #: Repetitions of a job after its connection broke.
     max_losses: int = 5
     #: Listeners that received nothing for this long assume that anything changed.
     poll_interval: float = 1.0

@@ -163,6 +163,6 @@ def _ping_database(tx: Tx) -> None:
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:
-    # Nobody may be waiting any more: mark its error as retrieved.
+    # Its caller may be gone: mark its error as retrieved.
     if not task.cancelled():
         task.exception()

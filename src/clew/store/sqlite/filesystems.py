@@ -6,7 +6,7 @@ import enum
 import re
 from pathlib import Path
 
-#: Where Linux lists its mounts.
+#: File in which Linux lists its mounts.
 MOUNTS = Path("/proc/self/mountinfo")
 
 #: Local to this machine: the kernel keeps locks and shared memory for all its processes.

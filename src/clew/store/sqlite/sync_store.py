@@ -40,7 +40,7 @@ _PROGRESS_STEPS = 100_000
 
 
 class SqliteSyncStore(SyncStore):
-    """File that others may use as well, or, with ``open_exclusive``, nobody else."""
+    """File that others may use as well, unless it was opened with ``open_exclusive``."""
 
     dialect = "sqlite"
 

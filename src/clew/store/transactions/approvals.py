@@ -268,7 +268,7 @@ def has_expired_approvals(t: Tx) -> bool:
 
 
 def expire_approvals(t: Tx) -> list[ConversationId]:
-    """End the open approvals past their expiry, and return the conversations that may go on."""
+    """End the open approvals past their expiry, and return the conversations that may continue."""
     found = t.fetch_column(
         """
         UPDATE approval SET state = 'expired', answered_at = $1

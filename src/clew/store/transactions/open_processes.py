@@ -43,7 +43,7 @@ def raise_if_in_use(t: Tx, name: str) -> None:
 
 def _raise_if_leased(t: Tx, name: str) -> None:
     # On PostgreSQL an owner's lock is lost with its connection, but an owner with a stalled
-    # network goes on until its lease expires. On SQLite the lock lives as long as the process.
+    # network continues until its lease expires. On SQLite the lock lives as long as the process.
     row = t.fetch_one("SELECT owner, expires_at FROM lease WHERE expires_at > $1 LIMIT 1", t.now)
     if row is not None:
         owner, expires_at = row

@@ -37,7 +37,7 @@ class DiscordMessage:
     extra_fields: Json = field(default_factory=dict[str, Any])
     components: list[Json] = field(default_factory=list[Json])
     reply_to: str | None = None
-    #: The mentions that notified somebody.
+    #: The mentions that notified a user.
     pings: list[str] = field(default_factory=list[str])
     #: Every text that it had, including the first.
     texts: list[str] = field(default_factory=list[str])
@@ -154,7 +154,7 @@ def current_time() -> str:
 
 
 def find_pings(given: Json) -> list[str]:
-    """Return the mentions of a message that notify somebody."""
+    """Return the mentions of a message that notify a user."""
     allowed: Json | None = given.get("allowed_mentions")
     if allowed is not None and not allowed.get("parse"):
         return []

@@ -16,7 +16,7 @@ MAX_BODY_BYTES = 256 * 1024 * 1024
 
 
 class WatchedReader(asyncio.StreamReader):
-    """A stream reader that detects a disconnect at once, even while nobody reads."""
+    """A stream reader that detects a disconnect at once, even without a reader."""
 
     def __init__(self) -> None:
         super().__init__(limit=1 << 20)

@@ -84,7 +84,7 @@ def build_edit(chunk: str) -> Json:
     return {
         "content": body["content"],
         "components": body.get("components", []),
-        # It notifies nobody, whatever the text.
+        # It mentions no user, whatever the text.
         "allowed_mentions": {"parse": [], "replied_user": False},
         "flags": _SUPPRESS_EMBEDS,
     }

@@ -189,7 +189,7 @@ def _is_addressed(message: Json, me: TelegramIdentity, *, own: bool) -> bool:
         return True
     if _is_reply_to_bot(message, me):
         return True
-    # A forwarded text addresses nobody.
+    # A forwarded text does not address the agent.
     text = (message.get("text") or message.get("caption") or "") if own else ""
     if found := _COMMAND.match(text):
         return found[1].lower() == me.username.lower()

@@ -62,7 +62,7 @@ def _display_text(run: TextRun, frame: BlockFrame | None) -> str:
 
 
 def defuse_mentions(text: str) -> str:
-    """Return the text so that it mentions nobody."""
+    """Return the text without mentions."""
     return _MENTION.sub(f"@{JOINER}", text)
 
 

@@ -41,7 +41,7 @@ _METADATA_FIELDS = _split_words(
     forward_from_message_id forward_signature forward_sender_name forward_date
     """
 )
-#: Fields of service messages, which nobody wrote.
+#: Fields of service messages, which have no author.
 SERVICE_FIELDS = _split_words(
     """
     new_chat_members left_chat_member new_chat_title new_chat_photo delete_chat_photo

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for a response.
 READ_TIMEOUT = 20.0
-#: What Telegram puts before its reason for a refusal.
+#: The prefix of Telegram's reason for a refusal.
 _REFUSED_PREFIX = "Bad Request: "
 
 
