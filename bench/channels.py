@@ -1,4 +1,4 @@
-"""What chats cost: the memory of a gateway with 300 of them on Telegram against one with 100."""
+"""Cost of chats: memory of a gateway with 300 chats on Telegram against one with 100."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement prints."""
+"""Figures that a measurement prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a long life costs: a turn at the end of a long log, and the way back after a kill."""
+"""Cost of a long life: a turn at the end of a long log, and recovery after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where measurements work: a folder for files that are made once, and databases."""
+"""Places for measurements: a folder for files that are made once, and databases."""
 
 from __future__ import annotations
 

@@ -151,6 +151,6 @@ _DOES = {
 
 
 def _named(log: Path, name: str) -> int:
-    """How many records name the plugin."""
+    """Return the number of records that name the plugin."""
     records = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     return sum(record.get("plugin") == name for record in records)

@@ -74,7 +74,7 @@ class _Pty:
         self._descriptor, self.printed = descriptor, ""
 
     def until(self, text: str, patience: float = 30.0) -> float:
-        """When it is printed from now on: seconds."""
+        """Return the time of printing from now on, in seconds."""
         begun, seen = time.perf_counter(), len(self.printed)
         while text not in self.printed[seen:]:
             if time.perf_counter() - begun > patience:

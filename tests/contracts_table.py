@@ -269,7 +269,7 @@ def _row(contract: Contract, tests: Sequence[tuple[Path, str]]) -> str:
 
 
 def safeguards(contract: str) -> list[str]:
-    """What a contract rests on, each with a mutation that its own test notices."""
+    """Mechanisms of a contract, each with a mutation that its own test detects."""
     return [
         mutation.mechanism
         for mutation in ALL
@@ -307,7 +307,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def tally(reporter: pytest.TerminalReporter) -> Mapping[str, tuple[int, int]]:
-    """How many tests of each contract passed, and how many ran."""
+    """Return the numbers of passed and run tests of each contract."""
     counted: defaultdict[str, list[bool]] = defaultdict(list)
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in reporter.getreports(outcome):

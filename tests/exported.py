@@ -50,7 +50,7 @@ def sealed(said: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[bytes]:
 
 
 def said_in(export: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """What the lines say between the first and the last."""
+    """Return the lines between the first and the last."""
     lines = [json.loads(line) for line in export.splitlines()[1:-1]]
     return [
         (line["type"], {k: v for k, v in line.items() if k not in ("n", "type", "sum")})
@@ -164,5 +164,5 @@ def verified(export: bytes) -> ExportVerifier:
 
 
 def found(export: bytes) -> list[tuple[int, str | None, int | None]]:
-    """Where something is found: line, conversation, seq."""
+    """Place of a finding: line, conversation, seq."""
     return [(one.line, one.conversation, one.seq) for one in verified(export).findings]

@@ -66,7 +66,7 @@ class Talk:
             thread.join()
 
     def said(self) -> dict[str, int]:
-        """How many messages were answered so far, by conversation."""
+        """Return the number of answered messages, by conversation."""
         with self._lock:
             return {name: len(texts) for name, texts in self.answered.items()}
 
@@ -151,7 +151,7 @@ def wait_for_answer(url: str, number: int) -> None:
 
 
 def said(url: str, name: str) -> list[str]:
-    """What was said in a conversation, by whomever, in order."""
+    """Return the messages of a conversation, in order."""
     texts: list[str] = []
     after: str | None = "0"
     with httpx2.Client(base_url=f"{url}/api/conversations/{name}", timeout=60) as client:

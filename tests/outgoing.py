@@ -146,7 +146,7 @@ def squeezed(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """How one platform's messages are made, checked and read."""
+    """Functions that make, check and read the messages of one platform."""
 
     render: Callable[[str], Sequence[str]]
     #: What people read of a message; fails where the platform would refuse it.

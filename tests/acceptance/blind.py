@@ -56,7 +56,7 @@ class Blind:
         return jsonschema_rs.validator_for({**schema, "components": self._components})
 
     async def call(self, name: str, **known: object) -> Any:
-        """What a method gives back; of what is ``known`` it is told what it takes."""
+        """Call a method and return its result; fill its parameters from ``known``."""
         method = self._methods[name]
         arguments: dict[str, object] = {}
         for param in method["params"]:

@@ -1,4 +1,4 @@
-"""What the acceptance tests share: the program with a home of its own."""
+"""Fixtures of the acceptance tests: the program with a separate home."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Step:
 
     @property
     def typed(self) -> list[str]:
-        """What a person types into it."""
+        """Return the input of a person."""
         return [line.removeprefix("> ") for line in self.lines if line.startswith("> ")]
 
     def matches(self, printed: str) -> bool:

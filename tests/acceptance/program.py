@@ -72,7 +72,7 @@ class Clew:
         return json.loads(self.ok(*args, "--json"))
 
     def said(self, name: str = "main") -> list[tuple[str, str]]:
-        """Who said what in a conversation; its numbers have no gap."""
+        """Return the speakers and texts of a conversation; its numbers have no gap."""
         entries = self.data("sessions", "show", name, "--cursor", "0", "--limit", "1000")["items"]
         assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
         return [(entry["role"] or entry["kind"], entry["text"]) for entry in entries]
@@ -118,7 +118,7 @@ class Clew:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """What became of a command."""
+    """Result of a command."""
 
     code: int
     out: str

@@ -34,7 +34,7 @@ PAUSE: Final = 2.0
 
 
 def remember(request: ProviderRequest) -> Text:
-    """What a model can know from its context."""
+    """Return the facts that a model can know from its context."""
     (name,) = re.findall(r"I am (\w+)", request.user_texts[0])
     return Text(f"You are {name}.")
 
@@ -78,7 +78,7 @@ def record() -> str:
 
 
 def screen(terminal: Terminal) -> str:
-    """What a person sees in the end, from what was printed."""
+    """Return the final screen for the printed output."""
     text = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", terminal.screen)
     text = text.replace("\r\n", "\n").replace("\r", "").replace("\x03", "^C")
     return text.rstrip("\n> ")

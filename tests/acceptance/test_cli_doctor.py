@@ -85,7 +85,7 @@ def test_twenty_runs_beside_a_process_that_writes_disturb_nobody(durable: Clew) 
 
 
 class Asking:
-    """Somebody who talks to a gateway without a pause."""
+    """Client that writes to a gateway without a pause."""
 
     def __init__(self, url: str) -> None:
         self.answers: list[str] = []

@@ -183,9 +183,9 @@ def test_nothing_typed_is_lost_when_the_terminal_dies(
         until(lambda: "second" in waiting(durable))
         terminal.kill()
     with Terminal(durable.asking(provider), "chat") as terminal:
-        terminal.see("still to be answered: “first”")
+        terminal.see("not answered yet: “first”")
         terminal.see("turn 1: I have seen: first")
-        terminal.see("still to be answered: “second”")
+        terminal.see("not answered yet: “second”")
         terminal.see("turn 2: I have seen: first | second")
         terminal.see("> ")
         terminal.type("third\n")

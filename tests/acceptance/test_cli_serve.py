@@ -30,7 +30,7 @@ def ask(url: str, text: str, **headers: str) -> Any:
 
 
 def told_to_stop(process: Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[str, str]:
-    """What it prints after being told to stop; it ends with 0."""
+    """Return the output after a request to stop; the exit code is 0."""
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

@@ -1,4 +1,4 @@
-"""What a newcomer watches without a token: ``make demo-channels``."""
+"""The demonstration without a token: ``make demo-channels``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     told = done.stdout
     steps = (
-        "clew  This assistant does not know you yet.",
+        "clew  You do not have access to this assistant yet.",
         "Ada may talk on telegram",
-        "clew  You are paired",
+        "clew  You have access now",
         "found his way out of the labyrinth by it.",
         "[Allow]",
         "clew  Done: the roses are watered.",

@@ -1,4 +1,4 @@
-"""Somebody who knows only the description of the API breaks nothing, and it tells the truth."""
+"""A client that knows only the API description breaks nothing, and the description is true."""
 
 from __future__ import annotations
 

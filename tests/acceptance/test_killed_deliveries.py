@@ -1,4 +1,4 @@
-"""What is said and answered on a channel survives kill -9, judged from what people see."""
+"""Messages and answers on a channel survive kill -9, judged by what people see."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def under_way(provider: FakeProvider) -> bool:
 
 
 def states(logs: list[Path]) -> list[str]:
-    """What each gateway last said about its channel."""
+    """Return the last report of each gateway on its channel."""
     found: list[str] = []
     for log in logs:
         events = [json.loads(line)["event"] for line in log.read_text().splitlines()]

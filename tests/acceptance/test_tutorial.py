@@ -55,7 +55,7 @@ class Shell:
         )
 
     def run(self, command: str) -> str:
-        """What a command prints; one that goes on in the background, until its first line."""
+        """Return the output of a command, or the first line of one that runs in the background."""
         assert self._bash.stdin is not None
         assert self._bash.stdout is not None
         background = command.endswith("&")
@@ -129,7 +129,7 @@ def pythons(page: Path) -> list[str]:
 
 
 def typed(clew: Clew, command: str, step: Step) -> str:
-    """What stands on the screen after a person has typed."""
+    """Return the screen after a person has typed."""
     assert command == "make chat"
     assert "exec $(BIN)/clew chat\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     with Terminal(clew.with_env({"NO_COLOR": "1"}), "chat") as terminal:

@@ -56,12 +56,12 @@ def echo(messages: Sequence[ModelMessage]) -> ModelResponse:
 
 
 class Plain:
-    """What every desk is asked."""
+    """Interface of every desk."""
 
     world: World
 
     def texts(self, chat: int = 42) -> list[str]:
-        """What the agent wrote in a chat, as it is shown now."""
+        """Return the messages of the agent in a chat, as they are shown now."""
         raise NotImplementedError
 
     def waiting(self) -> int:
@@ -72,7 +72,7 @@ class Plain:
         """Let a moment pass on a clock that would stand still: somebody may sleep by it."""
 
     async def answered(self, count: int = 1, chat: int = 42) -> list[str]:
-        """What the agent has written in a chat, once there is so much and it is no preview."""
+        """Return the messages of the agent in a chat, once enough are final."""
 
         def there() -> bool:
             texts = self.texts(chat)

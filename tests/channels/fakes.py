@@ -48,21 +48,21 @@ class Fake(abc.ABC):
 
     @abc.abstractmethod
     def say(self, text: str, *, user: int) -> None:
-        """Somebody writes; may be called in any thread."""
+        """Write a message as a person; callable in any thread."""
 
     @abc.abstractmethod
     def seen(self) -> Sequence[Seen]:
-        """What the agent wrote, in the order of its sending."""
+        """Return the messages of the agent, in the order of sending."""
 
     @property
     @abc.abstractmethod
     def calls(self) -> int:
-        """How often the platform was called."""
+        """Return the number of calls to the platform."""
 
     @property
     @abc.abstractmethod
     def waiting(self) -> int:
-        """What people did and nobody has acknowledged."""
+        """Return the events that were not acknowledged."""
 
     def served_at(self, url: str) -> None:
         """``clew serve`` is ready, with its API at ``url``: for platforms that call."""

@@ -19,7 +19,7 @@ MORE = "…"
 
 @dataclass
 class Verdict:
-    """What was found: complaints, and what was counted on the way."""
+    """Result: complaints and counts."""
 
     wrong: list[str] = field(default_factory=list[str])
     answers: int = 0

@@ -108,11 +108,11 @@ class Row:
         return self._users.setdefault(place, len(self._users) + 1)
 
     def wanted(self, place: str) -> tuple[str, ...]:
-        """How people are to see the answer."""
+        """Return the messages that people must see for the answer."""
         return ONCE if self._fake.exact else self._points[place]
 
     def seen(self, place: str) -> tuple[str, ...]:
-        """How people see it."""
+        """Return the messages that people see."""
         user = self._user(place)
         texts = [one.text for one in self._fake.seen() if one.chat == user]
         whole = [text for text in texts if not text.endswith(MORE)]

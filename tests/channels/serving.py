@@ -38,7 +38,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Serve:
-    """What a process serves, and where it is killed."""
+    """Services of a process, and the point at which it is killed."""
 
     folder: Path
     store_url: str
@@ -115,7 +115,7 @@ def _is_shown(t: Tx) -> bool:
 
 
 def _open(t: Tx) -> bool:
-    """Whether anything is to be answered or sent."""
+    """Return whether an answer or a delivery is due."""
     unanswered = t.fetch_one("SELECT 1 FROM inbox WHERE outcome IS NULL LIMIT 1")
     unfinished = t.fetch_one("SELECT 1 FROM turn WHERE state <> 'done' LIMIT 1")
     unsent = t.fetch_one(

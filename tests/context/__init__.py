@@ -1,1 +1,1 @@
-"""What a model is sent of a conversation: histories, what is done to them, a strict checker."""
+"""Context of a conversation: histories, actions on them, a strict checker."""

@@ -174,7 +174,7 @@ class Bench:
         await self.house.engine.compact(head.id)
 
     def _expect(self, said: Sequence[ModelMessage], run: Run) -> None:
-        """What the next request meets."""
+        """Conditions for the next request."""
         go_on = [*said, histories.said("go on")]
         policy = _NEVER
         if run.way in ("in turn", "overflow"):
@@ -232,7 +232,7 @@ def _faithful(
 
 
 def _apart(one: checker.Sent) -> list[checker.Sent]:
-    """What became one message on its way out, without a summary."""
+    """Return the entries that became one sent message, without a summary."""
     if one.kind != "text" or one.role != "user":
         return [one]
     rest = one.text.rpartition("summary>")[2]
@@ -240,7 +240,7 @@ def _apart(one: checker.Sent) -> list[checker.Sent]:
 
 
 def _newest(said: Sequence[ModelMessage]) -> str | None:
-    """What a person said last, and no tool."""
+    """Return the last message of a person, not of a tool."""
     parts = [message.parts for message in said if len(message.parts) == 1]
     texts = [part.content for (part,) in parts if isinstance(part, UserPromptPart)]
     return str(texts[-1]) if texts else None

@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """What people said, the steps that it led to, and how it ended."""
+    """Messages of people, the steps that followed, and the outcome."""
 
     said: int
     steps: Sequence[Step]
@@ -137,7 +137,7 @@ def _exchange(place: int, exchange: Exchange) -> Iterator[ModelMessage | str]:
 
 
 def said(text: str) -> ModelRequest:
-    """What a person says."""
+    """Return a message of a person."""
     return ModelRequest(parts=[UserPromptPart(text)])
 
 

@@ -27,7 +27,7 @@ WINDOW = 8000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """How long a talk is, and after which turns what is done."""
+    """Length of a conversation, and the turns after which each action happens."""
 
     turns: int
     restarts: Sequence[int]
@@ -67,7 +67,7 @@ _IDS = itertools.count(1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Turn:
-    """What the person says, and what the answer has to name."""
+    """Message of the person, and the facts that the answer must name."""
 
     text: str
     fact: str | None = None
@@ -104,7 +104,7 @@ def _saying(fact: str, way: str) -> str:
 
 
 def value_of(fact: str) -> str:
-    """What is true of a fact."""
+    """State of a fact."""
     return f"v{sum(ord(letter) * 7**place for place, letter in enumerate(fact)) % 10**6}"
 
 
@@ -164,7 +164,7 @@ def _summary(transcript: str) -> str:
 
 
 class Driver(Protocol):
-    """Whoever carries the talk on."""
+    """Party that continues the conversation."""
 
     async def say(self, text: str) -> str:
         """The answer."""
@@ -181,7 +181,7 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recalled:
-    """What came of a talk."""
+    """Result of a conversation."""
 
     right: int
     wrong: Sequence[str]

@@ -128,7 +128,7 @@ def rotate(t: Tx, lease: Lease, found: Head, operation: str = "op_1") -> Session
 
 
 def outcome(job: Callable[[], T]) -> T | Exception:
-    """What a call returns or raises."""
+    """Result or exception of a call."""
     try:
         return job()
     except Exception as error:  # noqa: BLE001 - it is the result
@@ -148,7 +148,7 @@ class Overlap:
         self._desk, self._rival = desk, rival
 
     def __call__(self, first: Callable[[Tx], Any], second: Callable[[Tx], Any]) -> tuple[Any, Any]:
-        """What each returned or raised."""
+        """Return the results and exceptions."""
         seconds: list[Any] = []
         thread = threading.Thread(
             target=lambda: seconds.append(outcome(lambda: self._rival.do(second)))

@@ -49,7 +49,7 @@ BEGINNING = 1_800_000_000_000
 
 
 class World:
-    """What the simulation decides: the time, and who lives."""
+    """Values that the simulation decides: the time, and which owners live."""
 
     def __init__(self) -> None:
         self.now = BEGINNING
@@ -84,7 +84,7 @@ class SimTx(Tx):
         return owner in self._world.alive
 
     def notify(self, topic: str) -> None:
-        """Nobody listens."""
+        """Publish to no listener."""
 
 
 class Desk(abc.ABC):

@@ -45,7 +45,7 @@ class Racer:
         self.pipe.send((task, args))
 
     def hear(self) -> Any:
-        """What its task returned."""
+        """Return the result of its task."""
         assert self.pipe.poll(_PATIENCE), "a process has hung"
         failed, value = self.pipe.recv()
         if failed:

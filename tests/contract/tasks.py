@@ -1,4 +1,4 @@
-"""What racing processes do."""
+"""Tasks of racing processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the schema itself refuses, whatever the code above it does: rows are written by hand."""
+"""The schema refuses invalid rows, whatever the code above it does."""
 
 from __future__ import annotations
 

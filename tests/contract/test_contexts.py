@@ -1,4 +1,4 @@
-"""What the model is sent, however a history was cut and compacted: a provider takes it."""
+"""A provider accepts every context, however a history was cut and compacted."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def _plan(url: str, folder: Path, script: Script) -> Plan:
 
 
 async def _told(product: Product, text: str) -> str:
-    """What the person on Telegram reads in answer; a program that asks reads the same."""
+    """Return the answer that the person on Telegram reads; programs read the same."""
     told = await product.chat(text)
     await product.at_rest(CHAT)
     assert (await product.log(CHAT))[-1].text == told

@@ -101,7 +101,7 @@ async def _left(
 
 
 def _closed(logs: list[EventDict]) -> list[int]:
-    """How many orphans were closed, each time that maintenance came by."""
+    """Return the number of orphans that each run of maintenance closed."""
     return [log["orphans"] for log in logs if log["event"] == "maintained" and log["orphans"]]
 
 

@@ -270,7 +270,7 @@ async def test_s4_6_an_expired_session_is_finalized_once_also_over_a_restart(
 
 
 async def _tells_of_another(product: Product, *before: tuple[str, dict[str, Any]]) -> None:
-    """What is told now is told after whatever was still to be told of before."""
+    """New notifications follow all earlier ones that are pending."""
     async with product.client() as client:
         await product.say(client, "hello", to="another")
         await product.command(client, "/new", to="another")

@@ -1,4 +1,4 @@
-"""Whoever asks sees and changes what is theirs; only the owner of the store, at home, sees all."""
+"""Callers see and change only their own records; the local owner of the store sees all."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ async def settle(store: Store, *, indexed: bool) -> None:
 
 
 async def count(store: Store) -> int:
-    """How many rows the index has."""
+    """Return the number of rows in the index."""
 
     def job(t: Tx) -> int:
         index, every = t.search_index, "\ue000\ue000"

@@ -60,7 +60,7 @@ def _corrected(name: str, reply: Reply, code: Kind, asked: int, says: str) -> Ca
 
 
 _CLOCK = "the provider"
-_NOTHING = "answered with nothing"
+_NOTHING = "gave an empty answer"
 #: Retries of the agent that the cases run with.
 RETRIES = 1
 CASES = (
@@ -184,7 +184,7 @@ def _ended(told: Told, case: Case, *, forever: bool) -> list[str]:
 
 
 def _screen(told: Told, *, stream: bool) -> list[str]:
-    """What a client that followed has in the end: each text once, or none where none is told."""
+    """A follower has each text once in the end, or none if none is due."""
     if not stream:
         return []
     doubtful = [screen for screen in told.screens if screen[0] not in ("", screen[1])]
@@ -197,7 +197,7 @@ def _screen(told: Told, *, stream: bool) -> list[str]:
 
 
 def _log(told: Told, case: Case, *, answered: bool) -> list[str]:
-    """What is stored: the failure outside the context, and nothing partial in it."""
+    """The failure is stored outside the context, and no partial answer in it."""
     context = told.context
     wrong = _unless(context[0] == "do it", f"the context begins with {context[0]!r}")
     if not case.corrected:

@@ -1,4 +1,4 @@
-"""What compactions are tried with: a provider that is asked for answers and for summaries."""
+"""Provider for tests of compaction: it gives answers and summaries."""
 
 from __future__ import annotations
 

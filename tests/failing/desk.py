@@ -61,7 +61,7 @@ _PAUSE = 0.002
 
 
 def is_stand_in(entry: Entry) -> bool:
-    """Whether an entry stands for an answer that did not come, for the model alone."""
+    """Return whether an entry replaces a missing answer, for the model alone."""
     return entry.role is Role.ASSISTANT and not entry.text and not entry.calls
 
 
@@ -84,7 +84,7 @@ class Told:
 
     @property
     def asked(self) -> list[int]:
-        """How often each provider was asked."""
+        """Return the number of requests to each provider."""
         return [len(requests) for requests in self.by_provider]
 
     @property
@@ -113,7 +113,7 @@ class Told:
 
     @property
     def context(self) -> list[str]:
-        """What of the turn people and the model see from now on."""
+        """Return the later view of the turn, for people and the model."""
         messages = (entry for entry in self.entries if entry.kind is EntryKind.MESSAGE)
         return [entry.text for entry in messages if not is_stand_in(entry)]
 
@@ -161,7 +161,7 @@ class Desk:
         return self.providers[0]
 
     def play(self, *scripts: Script) -> None:
-        """What the providers answer from now on."""
+        """Set the answers of the providers from now on."""
         for provider, script in zip(self.providers, scripts, strict=True):
             provider.script = script
 
@@ -187,7 +187,7 @@ class Desk:
         return accepted
 
     async def end(self, accepted: AcceptResult) -> InputCompleted:
-        """What became of an input."""
+        """Return the outcome of an input."""
         return await self._end(accepted)
 
     async def until(self, true: Callable[[], object]) -> None:

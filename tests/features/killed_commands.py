@@ -42,7 +42,7 @@ RUNNING = "running"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandJob:
-    """What a process is to do."""
+    """Orders of a process."""
 
     home: Path
     store_url: str
@@ -52,7 +52,7 @@ class CommandJob:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What came of it."""
+    """Result of a run."""
 
     #: How often the script began, and how often it came to its end.
     begun: int

@@ -50,7 +50,7 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Fuzzed:
-    """What became of a run."""
+    """Result of a run."""
 
     cases: int
     #: Empty, or what the fuzzer says about an answer that is not as described.

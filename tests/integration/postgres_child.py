@@ -1,4 +1,4 @@
-"""What the child processes of the PostgreSQL tests do."""
+"""Child processes of the PostgreSQL tests."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def wake(t: Tx, *topics: str) -> None:
 
 
 def connections(t: Tx) -> int:
-    """How many connections this database has."""
+    """Return the number of connections of this database."""
     row = t.fetch_one("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
     assert row is not None
     return row[0]

@@ -30,7 +30,7 @@ TIMEOUT = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """What a client made of an answer, in words that all formats share."""
+    """Answer as a client read it, in terms that all formats share."""
 
     text: str
     calls: tuple[tuple[str, str, object], ...] = ()

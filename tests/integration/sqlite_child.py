@@ -1,4 +1,4 @@
-"""What the child processes of the SQLite tests do."""
+"""Child processes of the SQLite tests."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FORGOTTEN = ["client", "delivery", "delivery_chunk", "lease", "lock", "owner"]
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
+    """Ignore events."""
 
 
 def write(

@@ -1,4 +1,4 @@
-"""Who is let in, how long a connection may be held, and what keeps a server from starting."""
+"""Admission to the API, limits of connections, and conditions that prevent a start."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Raw:
             await self._writer.drain()
 
     async def rest(self) -> bytes:
-        """What comes until the server closes."""
+        """Return everything received until the server closes."""
         try:
             return await self._reader.read()
         except ConnectionError:

@@ -1,4 +1,4 @@
-"""What clients are told while the database is away, and what becomes of turns meanwhile."""
+"""Replies to clients, and turns, while the database is away."""
 
 from __future__ import annotations
 

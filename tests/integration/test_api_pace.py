@@ -1,4 +1,4 @@
-"""What the API does when nothing happens for a while: it shows that it is there, or gives up."""
+"""Idle connections of the API: keep-alive signs and time limits."""
 
 from __future__ import annotations
 

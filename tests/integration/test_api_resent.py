@@ -66,7 +66,7 @@ async def post(server: Server, messages: Messages, **headers: str) -> httpx2.Res
 
 
 def contents(provider: FakeProvider) -> list[tuple[str, str]]:
-    """What the last request to the provider held."""
+    """Return the content of the last request to the provider."""
     last = provider.wait_until_settled()[-1].json
     assert last is not None
     return [(each["role"], each["content"]) for each in last["messages"]]

@@ -235,10 +235,10 @@ def test_a_backup_is_put_in_the_place_of_nothing_else(tmp_path: Path, file: Path
     link = file.with_name("link")
     link.symlink_to(file)
     for wrong, reason in [
-        (file, "no backup"),
-        (other, "no backup"),
-        (link, "no plain file"),
-        (file.parent, "no plain file"),
+        (file, "not a backup"),
+        (other, "not a backup"),
+        (link, "not a regular file"),
+        (file.parent, "not a regular file"),
         (tmp_path / "clew.db", "the store itself"),
         (tmp_path / "nowhere" / "clew.backup", "no folder"),
     ]:

@@ -39,7 +39,7 @@ def test_what_they_did_is_told_to_people(
         (home, ("backup", file), file, f"the previous backup is {file}.1"),
         (other, ("restore", file), f"{other}/clew.db: 1 conversation", "at the next start: 1"),
         (other, ("restore", file, "--replace"), "22 entries", "may have been delivered: 2"),
-        (other, ("restore", file, "--replace"), "22 entries", "before is now"),
+        (other, ("restore", file, "--replace"), "22 entries", "previous store is now"),
         (home, ("migrate-store", "sqlite:///clew.db", "sqlite:///b.db"), "b.db", "store.url"),
     ]:
         assert run(place, *args) == 0
@@ -72,10 +72,10 @@ def test_what_cannot_be_is_a_sentence_and_an_exit_code(
 ) -> None:
     (tmp_path / "letter").write_text("Dear Theseus")
     for args, code, told in [
-        (("backup", str(tmp_path / "letter")), 2, "no backup"),
+        (("backup", str(tmp_path / "letter")), 2, "not a backup"),
         (("backup", str(tmp_path / "backup"), "--keep", "0"), 2, "--keep"),
         (("restore", str(tmp_path / "nothing")), 2, "there is no backup"),
-        (("restore", str(tmp_path / "letter")), 1, "no backup"),
+        (("restore", str(tmp_path / "letter")), 1, "not a backup"),
         (("migrate-store", "sqlite:///none.db", "sqlite:///b.db"), 2, "no store"),
         (("migrate-store", "sqlite:///clew.db", "mysql://x"), 2, "mysql"),
         (("migrate-store", "sqlite:///clew.db", "sqlite:///clew.db"), 2, "not empty"),

@@ -172,8 +172,8 @@ def test_the_page_of_one_conversation_has_its_title(clew: Clew) -> None:
 
 
 def test_mistakes_are_told_in_a_sentence(clew: Clew, tmp_path: Path) -> None:
-    assert "say --all" in clew("sessions", "export")[2]
-    assert "say --all" in clew("sessions", "export", "main", "--all")[2]
+    assert "pass --all" in clew("sessions", "export")[2]
+    assert "pass --all" in clew("sessions", "export", "main", "--all")[2]
     assert "`clew sessions list` shows" in clew("sessions", "export", "none")[2]
     assert clew("sessions", "import", tmp_path / "none")[0] == 2
     folder = tmp_path / "none" / "file"

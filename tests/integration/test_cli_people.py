@@ -35,7 +35,7 @@ def clew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., An
 
 @pytest.fixture
 def code(tmp_path: Path) -> str:
-    """What a stranger was shown."""
+    """Return the code that a stranger was shown."""
 
     async def ask() -> str | None:
         async with open_pairing(load_settings(home=tmp_path, environ={})) as people:
@@ -54,7 +54,7 @@ def test_whoever_was_shown_a_code_is_let_in_and_out_by_the_operator(
     assert "Ann" in listed
     assert "asked" in listed
     assert code not in listed
-    assert clew("pair", "approve", code)[:2] == (0, "42  Ann may talk on telegram\n")
+    assert clew("pair", "approve", code)[:2] == (0, "42  Ann now has access to telegram\n")
     (person,) = clew("pair", "list", "--json")[1]["items"]
     assert (person["user"], person["standing"]) == ("42", "paired")
     assert clew("pair", "remove", "42")[1] == "42  removed\n"

@@ -81,7 +81,7 @@ def test_a_title_leads_to_its_conversation_where_no_name_is_so(
     assert clew("sessions", "rename", "trip", "My Trip") == 0
     capsys.readouterr()
     assert clew("chat", "-c", "my trip", "hello again") == 0
-    assert "has the title: cnv_" in capsys.readouterr().err
+    assert "as its title: cnv_" in capsys.readouterr().err
     screen = Output(io.StringIO())
     keyboard = Typist(["and again", None])
     chat_with_editor(Settings(home=tmp_path), "My Trip", keyboard, out=screen, notes=screen)
@@ -307,8 +307,8 @@ def test_what_was_left_is_taken_up(tmp_path: Path, provider: FakeProvider) -> No
     provider.script = reply_by_user_text({"first": [Hang()]}, default=count_user_texts)
     asyncio.run(leave(tmp_path, provider))
     _, screen = talk(tmp_path, Typist([None]), provider)
-    assert "still to be answered: “first”" in screen
-    assert "still to be answered: “second”" in screen
+    assert "not answered yet: “first”" in screen
+    assert "not answered yet: “second”" in screen
     assert "turn 2: I have seen: first | second" in screen
 
 
@@ -332,7 +332,7 @@ def test_an_input_that_is_refused_is_told_and_the_chat_goes_on(tmp_path: Path) -
 def test_an_attempt_that_failed_is_told(tmp_path: Path, provider: FakeProvider) -> None:
     provider.script = reply_by_user_text({"first": [CutStream(after=2)]}, default=count_user_texts)
     _, screen = talk(tmp_path, Typist(["first", None]), provider)
-    assert "void" in screen
+    assert "ignore the text" in screen
     assert screen.count("turn 1: I have seen: first\n") == 1
 
 

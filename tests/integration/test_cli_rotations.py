@@ -30,7 +30,7 @@ class Clew:
     capsys: pytest.CaptureFixture[str]
 
     def run(self, *args: str, code: int = 0) -> tuple[str, str]:
-        """What a command prints and says."""
+        """Return both outputs of a command."""
         settings = {
             "model.name": "offline",
             "model.context_window": "10000",

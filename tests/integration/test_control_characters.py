@@ -42,14 +42,14 @@ async def server(store_url: str, tmp_path: Path, provider: FakeProvider) -> Asyn
 
 
 async def said(server: Server, name: str = "talk") -> str:
-    """What the log holds of the person's message."""
+    """Return the person's message as the log has it."""
     listed = await server.http.get(f"/api/conversations/{name}/entries")
     (text,) = (each["text"] for each in listed.json()["items"] if each["role"] == "user")
     return text
 
 
 def asked(provider: FakeProvider) -> str:
-    """What the model was sent of it."""
+    """Return the message as the model received it."""
     body = provider.wait_until_settled()[-1].json
     assert body is not None
     return body["messages"][-1]["content"]

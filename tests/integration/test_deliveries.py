@@ -1,4 +1,4 @@
-"""What the agent says arrives once, in order, and never in a moment that the platform forbids."""
+"""Deliveries arrive once, in order, and never while the platform forbids them."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ async def _drop_all(desk: MemoryDesk) -> None:
 
 
 async def _waiting(desk: MemoryDesk) -> list[DeliveryId]:
-    """What waits, by one look: a moment later it may be tried."""
+    """Return the pending deliveries at this moment."""
     found: list[DeliveryId] = []
 
     async def there() -> bool:

@@ -381,5 +381,5 @@ async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
 @pytest.mark.parametrize("token", [None, "nonsense", "a.b.c", "!!.b.c", "YWJj.b.c"])
 def test_a_token_that_is_none_is_refused(token: str | None) -> None:
     secret = None if token is None else Secret.from_text(token)
-    with pytest.raises(SettingsError, match="no token of a Discord bot"):
+    with pytest.raises(SettingsError, match="not the token of a Discord bot"):
         open_channel(ChannelConfig(name="discord", token=secret, base_url=None, options={}))

@@ -313,7 +313,7 @@ async def test_an_entry_of_the_future_is_told(store_url: str, tmp_path: Path) ->
     async with await open_store(store_url, home=tmp_path) as store:
         found = await store_checks.check_clocks(store)
     assert found.level is FindingLevel.WARN
-    assert "yet to come" in found.detail
+    assert "in the future" in found.detail
 
 
 class Shifted(SystemClock):
@@ -328,7 +328,7 @@ class Shifted(SystemClock):
 
 async def test_a_damaged_index_and_one_that_is_behind_are_told(store: Store) -> None:
     await store.write(said, "cnv_1")
-    assert (await store_checks.check_search_index(store)).detail.endswith("are to be added")
+    assert (await store_checks.check_search_index(store)).detail.endswith("are not in it yet")
     await store.write(_break)
     found = await store_checks.check_search_index(store)
     assert found.level is FindingLevel.WARN

@@ -37,7 +37,7 @@ async def test_a_turn_whose_context_cannot_be_read_fails_and_says_so(tmp_path: P
 
 
 async def _said(job: Job, say: Say) -> InputCompleted:
-    """What becomes of a message in a process of its own."""
+    """Return the outcome of a message in a separate process."""
     async with close_models_on_exit(), await open_store(job.store_url, home=job.folder) as store:
         means = make_means(job, store, Killer(None, job.fronts, job.folder))
         async with Engine(means, role="test", version="0") as engine:

@@ -373,7 +373,7 @@ class Process:
         self.openai_url = f"{self.url}/v1"
 
     def under_way(self) -> int:
-        """How many requests it knows of."""
+        """Return the number of requests that it received."""
         with urlopen(f"{self.url}/_fake/requests", timeout=40) as answer:
             return len(json.loads(answer.read()))
 

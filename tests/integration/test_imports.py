@@ -1,4 +1,4 @@
-"""What the server imports: not what only others need, and nothing in another shape."""
+"""The server imports only its own modules, in one shape."""
 
 from __future__ import annotations
 

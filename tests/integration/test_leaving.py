@@ -1,4 +1,4 @@
-"""Who leaves a chat closes it: the session ends where nobody else uses it, and plugins know."""
+"""Leaving a chat closes it: an unused session ends, and plugins are notified."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ async def test_the_middle_of_a_long_result_can_be_read(
 
 
 def _silent(_: str) -> None:
-    """Nobody listens to the progress."""
+    """Discard the progress."""
 
 
 async def _examined(desk: Desk, home: Path) -> FsckReport:
@@ -142,7 +142,7 @@ async def test_without_tools_none_is_offered(tmp_path: Path) -> None:
 
 
 async def test_after_a_compaction_and_a_restart_it_can_still_be_read(tmp_path: Path) -> None:
-    """What compaction shortened or cleared is in the log, and the model is told how to read it."""
+    """Results that compaction shortened or cleared are in the log, and the model can read them."""
 
     def page() -> str:
         """Shorter than what is kept apart, and half of the window."""
@@ -204,7 +204,7 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
 
 
 def _count(t: Tx, conversation: str) -> bool:
-    """Whether nothing of a conversation is left among the attachments."""
+    """Return whether no attachment of a conversation is left."""
     left = t.fetch_one("SELECT count(*) FROM attachment WHERE conversation_id = $1", conversation)
     return left is not None and left[0] == 0
 

@@ -150,7 +150,7 @@ def test_a_provider_without_an_address_of_its_own_wants_one(kind: str) -> None:
 
 
 def _places(home: Path, flags: dict[str, Any], chosen: str) -> list[tuple[str, str]]:
-    """Where each kind of model is asked, and with which key."""
+    """Return the address and the key for each kind of model."""
     settings = load_settings(home=home, flags=flags, environ={"OPENAI_API_KEY": "public-OPENAI"})
     picked = make_chosen_models(settings, chosen).find_by_name(None)
     models = [

@@ -28,7 +28,7 @@ def look(at: str) -> str:
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[EventDict]]:
-    """What was logged, which nobody has to render."""
+    """Return the log records, unrendered."""
     with capture_logs() as found:
         yield found  # pyright: ignore[reportReturnType]  (declared as any mappings)
 

@@ -1,4 +1,4 @@
-"""What people hear beside an answer: that it is cut, that another model gave it."""
+"""Notices with an answer: that it is truncated, that another model gave it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def chat(http: httpx2.AsyncClient, *, key: str, stream: bool) -> dict[str,
 
 
 async def printed(desk: Desk) -> tuple[str, str]:
-    """What ``clew chat`` prints of an answer on both streams."""
+    """Return the output of ``clew chat`` for an answer on both streams."""
     out, notes = io.StringIO(), io.StringIO()
     teller = EventPrinter(Output(out), Output(notes))
     accepted = await desk.engine.submit("hello", target=local_route("talk"))

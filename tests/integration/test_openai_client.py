@@ -236,7 +236,7 @@ def model(name: str, wire: str, client: AsyncOpenAI) -> Model:
 async def heard(
     client_class: type[AsyncOpenAI], wire: str, case: Case, *, stream: bool
 ) -> tuple[CapturedRequest, list[object]]:
-    """What the provider saw of a case, and what came back: the answer, or its events."""
+    """Request of a case at the provider, and the response: the answer, or its events."""
     with FakeProvider(reply_in_sequence([case.reply])) as provider:
         async with (
             asyncio.timeout(40),
@@ -500,7 +500,7 @@ def test_the_transform_would_have_nothing_to_do_in_the_lists(params: type, field
 
 
 def markers(declared: Any, seen: set[object]) -> Iterator[PropertyInfo]:
-    """What the types below a field tell the transform to do."""
+    """Instructions to the transform from the types below a field."""
     if not isinstance(declared, type) and not get_args(declared):
         return
     if str(declared) in seen:

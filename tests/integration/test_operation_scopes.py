@@ -107,7 +107,7 @@ async def opened(home: Path) -> AsyncGenerator[tuple[Engine, Things]]:
 
 
 async def snapshot(engine: Engine, things: Things) -> object:
-    """What of these things others could have changed."""
+    """Return the parts of these records that others could have changed."""
     conversation = ConversationId(things[NamedKind.CONVERSATION])
     return [
         await engine.grants.get_grant(GrantId(things[NamedKind.GRANT]), viewer=LOCAL),

@@ -1,4 +1,4 @@
-"""Who hears what on PostgreSQL, and when "anything may have changed"."""
+"""Notifications of changes on PostgreSQL, and when "anything may have changed"."""
 
 from __future__ import annotations
 

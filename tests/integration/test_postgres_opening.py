@@ -1,4 +1,4 @@
-"""What cannot be opened says why and what to do, and never tells the password."""
+"""A failed opening says why and what to do, and never shows the password."""
 
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
@@ -29,7 +29,7 @@ BRIEF = Limits(retry_timeout=0.1)
 
 
 async def failure(url: str) -> StoreError:
-    """How opening fails; whatever a log may show of it is free of the password."""
+    """Return the error of opening; its log output does not contain the password."""
     with pytest.raises(StoreError) as caught:
         await open_postgres(url, limits=BRIEF)
     assert "sekret" not in "".join(traceback.format_exception(caught.value))

@@ -313,7 +313,7 @@ def synchronous(admin: psycopg.Connection, standby: str) -> Generator[None]:
 
 
 def alive_in_truth(t: Tx, owner: str) -> bool:
-    """Whether its lock is held, whatever is in doubt."""
+    """Return whether its lock is held."""
     high, low = divmod(advisory_lock_key(owner), 1 << 32)
     held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND objid = $2"
     return t.fetch_one(held, high, low) is not None

@@ -1,4 +1,4 @@
-"""Who lives: advisory locks on PostgreSQL."""
+"""Liveness of owners: advisory locks on PostgreSQL."""
 
 # pyright: reportPrivateUsage=false
 from __future__ import annotations

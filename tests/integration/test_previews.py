@@ -46,7 +46,7 @@ def talk(_: Sequence[ModelMessage]) -> ModelResponse:
 
 
 async def spoken(desk: MemoryDesk) -> list[str]:
-    """What the context has the agent say in the chat 42."""
+    """Return the agent's texts in chat 42, from the context."""
     engine = desk.world.engine
     conversation = await engine.resolve_name(desk.platform.route.key)
     entries = await engine.read_entries(conversation, after=0, limit=100)
@@ -79,7 +79,7 @@ async def test_what_the_context_has_of_a_stopped_answer_is_in_the_chat(
 async def test_what_the_context_has_of_a_stopped_answer_is_sent_where_nothing_was_shown(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:
-    """Somebody else reads the answer as it is made, so it was streamed."""
+    """Read the answer on another front while it is made, so that it is streamed."""
     settings = {"double_text": "interrupt", "stream": False}
     async with memory_desk(
         store_url, tmp_path, platform, script=talk, timer=timer, settings=settings

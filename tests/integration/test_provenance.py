@@ -42,7 +42,7 @@ def pay_or_echo(messages: Sequence[ModelMessage]) -> ModelResponse:
 
 
 def asked(world: World) -> str:
-    """What the model was asked last, as it read it."""
+    """Return the model's last request, as it read it."""
     last = world.model.sent[-1][-1]
     assert isinstance(last, ModelRequest)
     parts = [part for part in last.parts if isinstance(part, UserPromptPart)]

@@ -130,7 +130,7 @@ async def test_a_reply_with_a_quirk_is_read_with_one_request(case: QuirkCase) ->
 
 
 def check(response: ModelResponse, case: QuirkCase) -> None:
-    """Whether a response says what the quirky reply is to say."""
+    """Return whether a response has the content of the quirky reply."""
     quirk = case.quirk
     answer = quirk.reply
     thinking = "".join(p.content for p in response.parts if isinstance(p, ThinkingPart))
@@ -255,7 +255,7 @@ async def test_a_server_that_thought_first_once_may_answer_at_once() -> None:
 
 
 async def shown(model: Any) -> str:
-    """What a person sees of a reply while it comes."""
+    """Return the text of a reply as a person sees it during streaming."""
     text = ""
     async with model_request_stream(model, ASKED) as events:
         async for event in events:

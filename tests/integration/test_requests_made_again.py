@@ -1,4 +1,4 @@
-"""What a model was sent for a step is made again from the store, to the letter."""
+"""The request of a step can be rebuilt exactly from the store."""
 
 from __future__ import annotations
 

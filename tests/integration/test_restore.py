@@ -49,7 +49,7 @@ def backup(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def target(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where to restore to: a store that is not there yet, or holds nothing."""
+    """Return a target for a restore: a store that does not exist yet or is empty."""
     if request.param == "sqlite":
         yield SQLITE
         return
@@ -258,7 +258,7 @@ def test_what_is_no_backup_is_told_apart(backup: Path, tmp_path: Path) -> None:
     for name, error, reason in [
         ("nowhere", UsageError, "there is no backup"),
         (".", UsageError, "no file"),
-        ("letter", StoreUnusable, "no backup"),
+        ("letter", StoreUnusable, "not a backup"),
         ("unfinished", StoreUnusable, "never finished"),
         ("newer", StoreUnusable, "newer Clew"),
         ("cut", StoreDamaged, "its end is missing"),

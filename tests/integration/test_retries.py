@@ -61,7 +61,7 @@ def look(at: str) -> str:
 
 
 def make_engine(store: Store, home: Path, provider: FakeProvider) -> Engine:
-    """What a process has that starts now."""
+    """State of a process that starts now."""
     means = build_services(settings_for(home, provider=provider), store)
     means.models.retry_policy = RetryPolicy(attempts=1)
     agent = Agent(tools=[look], retries=RETRIES)

@@ -110,7 +110,7 @@ def entries(told: list[AnyNotice]) -> list[tuple[str | None, str]]:
 async def both_hear(
     server: Server, rule: DoubleTextName, turns: int
 ) -> tuple[list[AnyNotice], list[AnyNotice]]:
-    """What two clients hear while one of them writes into the other's turn."""
+    """Return the events of two clients while one steers the other's turn."""
     async with client(over_socket(server)) as one, client(over_pipe(server)) as two:
         conversation = await opened(one)
         assert await opened(two) == conversation

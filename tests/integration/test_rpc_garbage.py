@@ -60,7 +60,7 @@ class Bench:
         )
 
     def answers(self, frames: Sequence[str | bytes]) -> list[Any]:
-        """What a client hears that sends this."""
+        """Return the answers to a client that sends this."""
         heard: list[str] = []
 
         async def sent() -> AsyncIterator[str | bytes]:

@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_changed_without_harm_is_left(setup: Setup) -> Non
 @pytest.mark.parametrize(
     ("reply", "args", "told"),
     [
-        (Fail("authentication"), (), "wants a key"),
+        (Fail("authentication"), (), "requires a key"),
         (Fail("authentication"), ("--key-env", "MY_KEY"), "variable MY_KEY (401"),
         (Fail("authentication", body={"error": {"message": f"bad {SECRET}"}}), (), "--key-env"),
         (Fail("unknown_model"), (), "choose one with --model; it has llama3:8b"),
@@ -237,7 +237,7 @@ def test_a_port_that_another_program_has_and_a_variable_that_goes_first_are_told
         ran = setup.run("--model", "offline", "--json")
     assert ran.code == 0
     variable, port = ran.data["warnings"]
-    assert "CLEW_MODEL__NAME goes before the file" in variable
+    assert "CLEW_MODEL__NAME overrides the file" in variable
     assert "clew setup --port" in port
 
 

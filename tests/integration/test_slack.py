@@ -294,8 +294,8 @@ async def test_each_error_of_slack_is_what_it_means() -> None:
     ("token", "options", "says"),
     [
         (None, {}, "token is not the token of a Slack bot"),
-        ("xoxb-1", {}, "app_token is no token"),
-        ("xoxb-1", {"app_token": Secret.from_text("xoxb-2")}, "app_token is no token"),
+        ("xoxb-1", {}, "app_token is not the token"),
+        ("xoxb-1", {"app_token": Secret.from_text("xoxb-2")}, "app_token is not the token"),
         ("xoxb-1", {"signing": "x"}, "no setting signing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Who hears of what, within a process and across."""
+"""Notifications of changes, within a process and between processes."""
 
 from __future__ import annotations
 

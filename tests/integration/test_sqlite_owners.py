@@ -1,4 +1,4 @@
-"""Who lives and who is dead, with real processes."""
+"""Liveness of owners on SQLite, with real processes."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ async def test_closing_leaves_no_thread(tmp_path: Path) -> None:
 
 
 class Fatal(Exception):
-    """What kills the writer."""
+    """Errors that kill the writer."""
 
 
 @pytest.fixture

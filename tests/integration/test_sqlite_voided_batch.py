@@ -67,7 +67,7 @@ def fail_after_the_error(t: Tx, item: str) -> None:
 
 
 def check_outcomes(batches: GroupCommitter, jobs: list[Job]) -> None:
-    """What is acknowledged is stored, once, in order and without gaps; nothing else is."""
+    """Exactly the acknowledged writes are stored, once, in order and without gaps."""
     assert all(job.final for job in jobs)
     look = waiting(lambda t: (items(t), numbers(t)))
     batches.run_batch([look])

@@ -137,7 +137,7 @@ async def test_the_files_of_an_album_are_one_question_and_are_kept(both: Desk) -
 
 
 async def _seen(both: Desk) -> list[Sequence[UserContent]]:
-    """What the model is shown of each message."""
+    """Return each message as the model receives it."""
     store = both.world.store.inner
     (conversation,) = await store.read(lambda t: t.fetch_all("SELECT id FROM conversation"))
     found = await store.read(entries.read_entries_after, conversation[0], after=0, limit=100)
@@ -303,7 +303,7 @@ async def test_b064_two_who_read_one_bot_are_told_and_do_not_fight(
 
 
 async def _poll(telegram: FakeTelegram) -> asyncio.Task[None]:
-    """Somebody else who asks for the bot's messages."""
+    """Fetch the bot's messages as another program."""
     host, port = telegram.base_url.removeprefix("http://").removesuffix("/bot").split(":")
 
     async def poll() -> None:

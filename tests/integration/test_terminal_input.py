@@ -1,4 +1,4 @@
-"""What a person types at the terminal is sent once, and decides nothing by accident."""
+"""Input at the terminal is sent once, and decides nothing by accident."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def person(
 
 
 async def said(server: Server) -> list[str]:
-    """What the store has of the person, in order."""
+    """Return the person's messages in the store, in order."""
     conversation = await server.engine.resolve_name("talk")
     entries = await server.engine.read_entries(conversation, after=0, limit=500)
     return [entry.text for entry in entries if entry.role is Role.USER]
@@ -303,9 +303,9 @@ async def test_a_key_that_is_pressed_again_does_nothing_more(
             session.press("tab")
             await session.see("┃ it flows")
             session.press("r", "r", "r")
-            await session.see("Go back to this message?")
+            await session.see("Rewind to this message?")
             await session.decide("n")
-            await session.gone("Go back to this message?")
+            await session.gone("Rewind to this message?")
             await session.gone("┃ it flows")
             before = await said(server)
             session.press("tab")

@@ -56,7 +56,7 @@ def _leased(t: Tx) -> int:
 
 
 async def test_what_waits_for_a_slot_is_not_begun_and_the_oldest_is_next(world: World) -> None:
-    """What was not begun was not interrupted either, when the process dies."""
+    """A turn that was not started does not count as interrupted when the process dies."""
     first, goes_on = await _at_work(world)
     others = [await world.say(f"{name}:", to=name) for name in ("b", "c", "d")]
     await asyncio.sleep(0.05)

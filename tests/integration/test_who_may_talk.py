@@ -1,4 +1,4 @@
-"""Who may talk on a channel: nobody by default, and nobody any more from the moment of removal."""
+"""Access to a channel: none by default, and none from the moment of removal."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def test_b117_the_matrix_of_people_and_places(desk: MemoryDesk) -> None:
 
 
 async def test_removal_takes_effect_at_once(desk: MemoryDesk) -> None:
-    """What waits is cancelled, what runs is stopped, what is asked is refused, buttons are dead."""
+    """Waiting work is cancelled, turns stop, approvals are denied, buttons are inactive."""
     for what in ("pay", "later"):
         desk.platform.post_message(what, user="host")
     await until(lambda: desk.platform.messages)
@@ -262,7 +262,7 @@ async def test_a_code_works_once_and_is_shown_once(desk: MemoryDesk) -> None:
     person = await desk.world.engine.pairing.approve_code(code, by="tester")
     assert (person.user, person.standing) == ("9", AccessStatus.PAIRED)
     await until(lambda: len(desk.platform.list_texts("9")) == 2)
-    assert "You are paired" in desk.platform.list_texts("9")[1]
+    assert "You have access now" in desk.platform.list_texts("9")[1]
     with pytest.raises(UsageError):
         await desk.world.engine.pairing.approve_code(code, by="tester")
     desk.platform.post_message("now?", user="9")

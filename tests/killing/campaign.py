@@ -66,7 +66,7 @@ class Campaign:
         return [Say(key=f"c{number}m{n}", plan=plan) for n, plan in enumerate(plans, 1)]
 
     def _killed(self, job: Job, name: str, *, may_end: bool = False) -> bool:
-        """Whether a process was killed; it may only have ended well where that is allowed."""
+        """Return whether a process was killed; a clean end counts only where it is allowed."""
         code = processes.ended(processes.start(job))
         if code == 0 and may_end:
             return False
@@ -96,5 +96,5 @@ class Campaign:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def places(self) -> Counter[str]:
-        """Where processes have killed themselves."""
+        """Return the points at which processes killed themselves."""
         return Counter(record.place for record in self.job.fronts.of(Killed))

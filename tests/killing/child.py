@@ -60,7 +60,7 @@ INSTRUCTIONS = "Do what the message says."
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """What a process is to do."""
+    """Orders of a process."""
 
     folder: Path
     store_url: str
@@ -126,7 +126,7 @@ async def until_terminated(running: Coroutine[None, None, None]) -> None:
 
 
 async def _end_with(parent: int) -> None:
-    """Nobody waits for an orphan."""
+    """End an orphaned process."""
     while os.getppid() == parent:  # noqa: ASYNC110  (nothing tells)
         await asyncio.sleep(0.5)
     os._exit(1)
@@ -198,7 +198,7 @@ class Front:
         approving.cancel()
 
     def _left_over(self) -> list[tuple[Say, DoubleText, Acknowledged | None]]:
-        """What earlier processes were handed and have not seen the end of."""
+        """Return the inputs that earlier processes got and did not finish."""
         log = self._job.fronts
         ended = {record.key for record in log.of(Ended)}
         acknowledged = {record.key: record for record in log.of(Acknowledged)}

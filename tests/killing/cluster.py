@@ -33,7 +33,7 @@ LEASE = 2.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What came of it."""
+    """Result of a run."""
 
     talk: Talk
     kills: int
@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
-    """How many, and how they get to their store."""
+    """Number of processes, and the address of their store."""
 
     folder: Path
     #: The ways to the store, one for each gateway.

@@ -69,7 +69,7 @@ _AFTER = (f"{_ROTATE} after", f"{job_name(locks.release_compression_lock)} befor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What both are told: compact this session, which you hold."""
+    """Orders to both: compact this session, which you hold."""
 
     session: str
     #: Whoever comes here first is killed, and leaves this file.
@@ -146,7 +146,7 @@ class Noting(Summariser):
 
 
 def summaries_in(home: Path) -> Path:
-    """What was summarised: a line for each time."""
+    """Return the summaries: a line for each."""
     return home / "summaries.log"
 
 

@@ -194,7 +194,7 @@ def _texts(history: History, *, ordered: bool) -> Iterator[str]:
 
 
 def _growth(history: History) -> Iterator[str]:
-    """What was sent once stands at the beginning of what follows, until there is a summary."""
+    """A sent prefix begins every later request, until there is a summary."""
     for requests in history.of_conversation().values():
         for before, after in itertools.pairwise(requests):
             if not _begins_as(before, after) and not _compacted(before, after):
@@ -205,7 +205,7 @@ def _growth(history: History) -> Iterator[str]:
 
 
 def _begins_as(before: Seen, after: Seen) -> bool:
-    """Whether a request begins as one before; what was not answered yet may have gone on."""
+    """Return whether a request begins like an earlier one; unanswered parts may have changed."""
     *firm, last = before.raw
     new = after.raw[len(firm)] if len(after.raw) > len(firm) else {}
     joined = last.get("role") == "user" and str(new.get("content")).startswith(
@@ -217,7 +217,7 @@ def _begins_as(before: Seen, after: Seen) -> bool:
 
 
 def _compacted(before: Seen, after: Seen) -> bool:
-    """Whether the context became another one between two requests."""
+    """Return whether the context was replaced between two requests."""
     if summary_in(before.messages) != summary_in(after.messages):
         return True
     pairs = list(zip(before.raw, after.raw, strict=False))
@@ -230,7 +230,7 @@ def _same_but_cleared(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def _last_of_each_context(requests: Sequence[Seen]) -> list[Seen]:
-    """What was sent last before each compaction, and at the end."""
+    """Return the last request before each compaction, and at the end."""
     pairs = itertools.pairwise(requests)
     return [*(before for before, after in pairs if _compacted(before, after)), requests[-1]]
 
@@ -271,7 +271,7 @@ def _answers(history: History, failed: frozenset[str]) -> Iterator[str]:
 
 
 def _final_answers(last: Seen) -> list[str]:
-    """What a conversation's last request and the reply to it show."""
+    """Return the content of a conversation's last request and of its reply."""
     told = summary_in(last.messages).answers
     before = [*told, *(m.text for m in last.messages if m.role == "assistant" and not m.calls)]
     return [*before, last.text] if last.outcome == "answered" else before
@@ -303,7 +303,7 @@ def _results_in(
 
 
 def _true(what: str, tool: str, text: str, times: int, *, failed: bool) -> bool:
-    """Whether a result says what its tool did, ``times`` times."""
+    """Return whether a result names the effect of its tool, ``times`` times."""
     kind = EFFECTS.get(tool)
     if text == result_of(tool, what) or text.startswith(CLEARED):
         return times > 0
@@ -341,7 +341,7 @@ def _shared_keys(by_what: Mapping[str, Sequence[Effect]]) -> Iterator[str]:
 
 
 def _permissions(history: History) -> Iterator[str]:
-    """What needs a person's word is done after it was given."""
+    """A call that needs approval runs after it was given."""
     given: dict[str, float] = {}
     for record in _of(history.fronts, Allowed):
         given[record.what] = min(record.at, given.get(record.what, record.at))

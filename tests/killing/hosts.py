@@ -65,7 +65,7 @@ def host() -> Generator[Host]:
 
 
 def move_to(name: str) -> None:
-    """What this process connects to from now on it reaches as that host does; single-threaded."""
+    """Connect this process from now on as that host does; single-threaded."""
     with Path(f"/run/netns/{name}").open() as namespace:
         if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _NETWORK):
             raise OSError(ctypes.get_errno(), "setns failed")
@@ -73,7 +73,7 @@ def move_to(name: str) -> None:
 
 @contextmanager
 def seen_from_there(*urls: str) -> Generator[list[str]]:
-    """How servers that listen on our loopback are reached from another host."""
+    """Return the addresses of servers on our loopback, as another host sees them."""
     with ExitStack() as stack:
         yield [stack.enter_context(way(url, _Doorway, host=_OURS)).url for url in urls]
 

@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pause:
-    """Where an owner is stopped; each is just before a write that must then be refused."""
+    """Points at which an owner is stopped, each just before a write that must then be refused."""
 
     place: str
     plan: str

@@ -93,7 +93,7 @@ def call_name(key: str, step: int, place: int) -> str:
 
 
 def result_of(tool: str, what: str) -> str:
-    """What a tool returns."""
+    """Return the result of a tool."""
     return f"{tool} {what} done" + " and so on" * (_LONG // 10 if tool == "dump" else 0)
 
 
@@ -103,7 +103,7 @@ def keys_in(messages: Sequence[ProviderMessage]) -> list[str]:
 
 
 def _said_in(messages: Sequence[ProviderMessage]) -> list[Say]:
-    """What people said; messages in a row are sent as one."""
+    """Return the messages of people; consecutive ones are sent as one."""
     texts = (text for message in messages if message.role == "user" for text in message.texts)
     apart = (piece for text in texts for piece in text.split("\n\n"))
     return [said for piece in apart if (said := parse(piece)) is not None]
@@ -117,7 +117,7 @@ def answered_by(text: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """What a summary stands for."""
+    """Return the messages that a summary replaces."""
 
     said: tuple[str, ...] = ()
     #: The final answers, as they were given.
@@ -125,7 +125,7 @@ class Summary:
 
     @property
     def text(self) -> str:
-        """What the summariser writes."""
+        """Return the text of the summariser."""
         told = f"said: {' '.join(self.said)}\nanswered: {'; '.join(self.answers)}"
         return f"## Done\n{told}\n\n## Open questions\n{'None that is known of. ' * 10}"
 
@@ -136,13 +136,13 @@ class Summary:
 
 
 def summary_in(messages: Sequence[ProviderMessage]) -> Summary:
-    """What the summary in a request stands for; nothing where there is none."""
+    """Return the messages that the summary in a request replaces; none without one."""
     texts = [text for message in messages if message.role == "user" for text in message.texts]
     return _told(next((text for text in texts if text.startswith(_SUMMARY)), ""))
 
 
 def summarise(transcript: str) -> Summary:
-    """What the summary of a transcript stands for: the summary before, and what came since."""
+    """Return the messages that a transcript's summary replaces, with those of the earlier one."""
     before = _told(transcript)
     said = [*before.said, *_SAID.findall(transcript)]
     since: list[str] = _ANSWERED.findall(_TOLD.sub("", transcript))
@@ -206,7 +206,7 @@ class Executioner:
 
 
 def order_in(folder: Path) -> Path:
-    """Where a process asks to be killed at its ``nth`` request: ``{"pid", "nth"}``."""
+    """Point at which a process asks to be killed, its ``nth`` request: ``{"pid", "nth"}``."""
     return folder / "kill"
 
 

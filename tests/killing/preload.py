@@ -1,4 +1,4 @@
-"""What the process imports from which the others are forked: all that a turn needs, no thread."""
+"""Imports of the process from which the others are forked: all that a turn needs, no thread."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ T = TypeVar("T", bound="Record")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """What happened, in which process and when (monotonic seconds of this machine)."""
+    """Event with its process and time (monotonic seconds of this machine)."""
 
     pid: int = field(default_factory=os.getpid)
     at: float = field(default_factory=time.monotonic)

@@ -105,7 +105,7 @@ async def verdict(
 
 
 async def _fsck(job: Job, store: Store) -> list[str]:
-    """What ``clew fsck`` says of a store that was left like this: it must say nothing."""
+    """Return the findings of ``clew fsck`` in the store as it was left: there must be none."""
     fsck = StoreChecker(store, url=job.store_url, home=job.folder, say=lambda _: None, processes=1)
     report = await fsck.find_problems()
     return [f"fsck: {finding}" for finding in report.findings] + list(report.unchecked)

@@ -92,7 +92,7 @@ MOMENTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """What came of it, or should."""
+    """Actual or expected result."""
 
     first: TurnOutcome
     second: InboxOutcome
@@ -141,7 +141,7 @@ def _found(second: InboxOutcome, moment: Moment, log: list[str]) -> Found:
 
 
 def _said(log: Sequence[str]) -> list[str]:
-    """What of a log is sent."""
+    """Return the part of a log that is sent."""
     return [word for word in log if not word.startswith("[")]
 
 

@@ -36,7 +36,7 @@ def parse(text: str) -> Said | None:
 
 
 def said_in(message: ModelMessage) -> list[Said]:
-    """What people said in one message."""
+    """Return the people's texts in one message."""
     if not isinstance(message, ModelRequest):
         return []
     texts = [part.content for part in message.parts if isinstance(part, UserPromptPart)]

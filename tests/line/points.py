@@ -61,7 +61,7 @@ class Points:
         self._acted.clear()
 
     async def acted(self) -> bool:
-        """Whether the point was come to; waits for what is done there, and disarms it if not."""
+        """Return whether the point was reached; wait for its action, else disarm it."""
         if self._act is not None:
             self._act = None
             return False

@@ -37,7 +37,7 @@ class Bit:
 
 
 def bits(messages: Sequence[ModelMessage]) -> list[Bit]:
-    """What messages say, in order."""
+    """Return the texts of messages, in order."""
     return [bit for message in messages for part in message.parts if (bit := _bit(part))]
 
 
@@ -79,12 +79,12 @@ def complaints(said: Sequence[Bit]) -> list[str]:
 
 
 def log_bits(entries: Sequence[Entry]) -> list[Bit]:
-    """What a log says to the model."""
+    """Return the messages of a log for the model."""
     return bits([codec.load_message(e.message) for e in entries if e.kind is EntryKind.MESSAGE])
 
 
 def is_within(sent: Sequence[Bit], log: Sequence[Bit]) -> bool:
-    """Whether everything that was sent stands in the log, in this order."""
+    """Return whether the log has everything that was sent, in this order."""
     rest = iter(log)
     return all(bit in rest for bit in sent)
 

@@ -172,7 +172,7 @@ class Sweep:
 
 
 def _since_warm(sent: Sequence[ModelMessage]) -> list[str]:
-    """What was sent, without what was said before *a* or the summary of it."""
+    """Return the request without the messages before *a*, or without their summary."""
     before = ("warm", '"answer to warm"', strict.SUMMARY)
     return list(itertools.dropwhile(before.__contains__, strict.shape_of(sent)))
 
@@ -230,7 +230,7 @@ def _may_stop(run: Run) -> bool:
 
 
 def _is_stopped(log: Sequence[str]) -> bool:
-    """Whether a log ends with the notice, and is else the beginning of the whole."""
+    """Return whether a log is the beginning of the whole, plus the notice."""
     said = [word.partition("cancelled: ")[0] for word in log[:-1]]
     last = said[-1] if said else ""
     if last.startswith('"') and '"answer to a"'.startswith(last[:-1]):

@@ -86,7 +86,7 @@ class World:
         return local_route(name)
 
     async def end(self, accepted: AcceptResult) -> InputCompleted:
-        """What became of an input; looks into the store, so that nobody follows the turn."""
+        """Return the outcome of an input, read from the store, so that nothing is followed."""
         ended = await wait_until(
             lambda: self.engine.get_input_result(accepted.inbox_id),
             f"the end of {accepted.inbox_id}",

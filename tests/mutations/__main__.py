@@ -82,7 +82,7 @@ def take_out(folder: Path, mutation: Mutation) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What a test made of a mutation."""
+    """Result of a test on a mutation."""
 
     mutation: Mutation
     result: str

@@ -1,4 +1,4 @@
-"""What each contract of the session lifecycle rests on besides: its wiring, bit by bit."""
+"""Wiring on which each contract of the session lifecycle also depends, bit by bit."""
 
 from __future__ import annotations
 

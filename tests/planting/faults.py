@@ -1,4 +1,4 @@
-"""What can be wrong with a store: what to do to it, and what a check has to say then."""
+"""Faults of a store: how to plant each, and the finding that a check must report."""
 
 from __future__ import annotations
 

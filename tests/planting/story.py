@@ -269,7 +269,7 @@ class Story:
         yield lambda t: leases.release_lease(t, self._lease(t))
 
     def _around(self, t: Tx) -> None:
-        """What belongs to it beside the log."""
+        """Records that belong to it beside the log."""
         conversations.rename_conversation(t, self.id, f"Title of {self.name}")
         clients.attach_client(t, ClientId(f"cli_{self.name}"), self.id, owner=OWNER, front="tui")
         key = hashlib.sha256(self.name.encode()).digest()

@@ -25,7 +25,7 @@ _PATIENCE = 600.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evening:
-    """What came of it."""
+    """Result of a run."""
 
     screens: tuple[Screen, ...]
     said: tuple[str, ...]

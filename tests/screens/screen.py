@@ -1,4 +1,4 @@
-"""What one person sees and says: through the protocol's client, or through HTTP."""
+"""Screen of one person: through the protocol's client, or through HTTP."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Shown = tuple[int, str, str | None, str]
 
 @dataclass(slots=True)
 class Seen:
-    """What one screen shows, as it came."""
+    """Content of one screen, in order of arrival."""
 
     entries: list[Shown] = field(default_factory=list[Shown])
     #: Times that it lost its server and came back.

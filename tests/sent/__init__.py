@@ -72,7 +72,7 @@ def summary(counts: Counter[str]) -> str:
 
 
 def counted(properties: list[tuple[str, object]]) -> Counter[str]:
-    """What the properties of a report say was compared."""
+    """Return the comparison that the properties of a report describe."""
     found: Counter[str] = Counter()
     for name, value in properties:
         if name == PROPERTY:

@@ -44,7 +44,7 @@ _BEGINNINGS = {
 
 
 def kind_of(request: CapturedRequest) -> str | None:
-    """What a request is for; ``None`` for a step of a turn."""
+    """Return the purpose of a request; ``None`` for a step of a turn."""
     assert request.json is not None
     assert request.format is not None
     said = [
@@ -189,7 +189,7 @@ def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Con
 
 
 def _speaks_of(t: Tx, conversation: ConversationId, bodies: str) -> bool:
-    """Whether something that was said there is in the requests."""
+    """Return whether a message of that conversation is in the requests."""
     found = t.fetch_all(
         "SELECT text FROM entry WHERE conversation_id = $1 AND role = 'user'", conversation
     )

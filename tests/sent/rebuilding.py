@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 async def explain(
     requests: Iterable[CapturedRequest], shelves: Sequence[Shelf]
 ) -> tuple[Counter[str], list[CapturedRequest]]:
-    """How many requests follow from the stores, by kind, and those that do not."""
+    """Count the requests that follow from the stores, by kind, and those that do not."""
     left = [request for request in requests if request.json is not None]
     # Two providers of a test give the same ids.
     ids = Counter(_response_id(request) for request in left)
@@ -93,7 +93,7 @@ def _conversations(t: Tx) -> list[ConversationId]:
 
 
 def _deleted_some(t: Tx) -> bool:
-    """What was sent for a conversation that is gone cannot be made again."""
+    """Requests of deleted conversations cannot be made again."""
     return bool(
         t.fetch_all(
             "SELECT 1 FROM tombstone UNION ALL SELECT 1 FROM conversation WHERE deleting_at > 0"
@@ -123,7 +123,7 @@ def _response_id(request: CapturedRequest) -> str | None:
 
 
 def _is_strict(body: Mapping[str, Any]) -> bool:
-    """Whether tools are strict, which is no matter of the store but of whose server is asked."""
+    """Return whether tools are strict, which depends on the server, not on the store."""
     tools: list[dict[str, Any]] = body.get("tools", [])
     return any(tool.get("function", tool).get("strict") for tool in tools)
 
@@ -139,7 +139,7 @@ class Place:
 
     @property
     def asks(self) -> bool:
-        """Whether the context here leads to a request."""
+        """Return whether the context here leads to a request."""
         loaded = self.loaded
         return bool(loaded) and isinstance(loaded[-1], ModelRequest)
 
@@ -196,7 +196,7 @@ class Talk:
         self._places: dict[int, Place] = {}
 
     def answered_by(self, response_id: str | None) -> Iterator[Place]:
-        """Where the requests were made that this response answers."""
+        """Return the origin of the requests that this response answers."""
         if response_id is None:
             return
         for entry in self._entries:

@@ -125,7 +125,7 @@ def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
 
 @contextmanager
 def _imports_of(home: Path) -> Generator[None]:
-    """What is imported from a home in the block is forgotten: another has modules of that name."""
+    """Forget imports from a home after the block: another home has modules of the same name."""
     path, modules = list(sys.path), set(sys.modules)
     try:
         yield

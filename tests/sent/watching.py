@@ -1,4 +1,4 @@
-"""What a test starts: noted where providers and engines begin and end, whoever begins them."""
+"""Record of the providers and engines that a test starts, at their start and end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Provider:
 
 @dataclass(kw_only=True)
 class _Asker:
-    """Somebody who asks providers for what is on a shelf."""
+    """Client that asks providers for the contents of a shelf."""
 
     make: Callable[[], Shelf | None]
     engine: Engine | None = None

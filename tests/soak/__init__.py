@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
-    """What a soak found."""
+    """Result of a soak."""
 
     title: str
     columns: tuple[str, ...]

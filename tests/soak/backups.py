@@ -206,7 +206,7 @@ def _killed_moves(url: str, home: Path, server_url: str) -> tuple[int, str, int]
 
 @contextmanager
 def _target(source: str, server_url: str, number: int) -> Generator[str]:
-    """Where to move a store to: the other database."""
+    """Return the target of a move of the store: the other database."""
     if source.startswith("sqlite"):
         with postgres.database(server_url) as url:
             yield url

@@ -133,7 +133,7 @@ class Run:
 
 
 async def stored(url: str, home: Path) -> list[str]:
-    """What is wrong in the store."""
+    """Return the faults of the store."""
     async with await open_store(url, home=home) as store:
         fsck = StoreChecker(store, url=url, home=home, say=lambda _: None, processes=1)
         wrong = [str(finding) for finding in (await fsck.find_problems()).findings]

@@ -89,7 +89,7 @@ def _answer(held: bool) -> str:
 
 
 def _count_closed(*program: str) -> dict[str, int]:
-    """How many attempts were stopped, by sandbox; those that were not are printed."""
+    """Count the stopped attempts by sandbox; print the others."""
     done = subprocess.run(
         [*program, "-I", "-c", _SCRIPT],
         env={"HOME": "/nonexistent", "PATH": os.environ["PATH"]},
@@ -102,7 +102,7 @@ def _count_closed(*program: str) -> dict[str, int]:
 
 
 async def _greedy() -> list[tuple[str, str, float, float]]:
-    """How each greedy command ends, after how long, and how much slower a loop beside it is."""
+    """Measure how and when each greedy command ends, and how it slows a loop beside it."""
     folder = Path(tempfile.mkdtemp())
     sandbox, python = BubblewrapSandbox(folder), find_python()
     limits = CommandLimits(memory=512 * MEBIBYTE, disk=512 * MEBIBYTE)

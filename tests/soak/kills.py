@@ -33,7 +33,7 @@ ANY = "any moment"
 
 
 class Tally:
-    """What the rounds of one database came to."""
+    """Result of the rounds of one database."""
 
     def __init__(self) -> None:
         self.kills = Counter[str]()

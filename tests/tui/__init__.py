@@ -1,3 +1,3 @@
-"""What the tests of the terminal UI share."""
+"""Helpers of the tests of the terminal UI."""
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ _BURSTS: Final = 25
 
 @dataclass(kw_only=True)
 class Played:
-    """What came of it."""
+    """Result of the keystrokes."""
 
     keys: int = 0
     pastes: int = 0

@@ -52,7 +52,7 @@ def way_out(thread: list[Turn]) -> list[Turn]:
 
 
 def script() -> Script:
-    """What the agent of the pictures answers."""
+    """Return the answer of the agent in the pictures."""
     look = Calls(
         [ScriptedCall("look", {"where": "the labyrinth"})], thinking="The thread is in there."
     )
@@ -81,7 +81,7 @@ async def make(folder: Path, *, home: Path) -> None:
         await seen.see("tokens, ")
         await _take(seen, folder, "summary")
         await seen.pilot.press("escape", "tab", "r")
-        await seen.see("Go back to this message?")
+        await seen.see("Rewind to this message?")
         await seen.decide("y")
         await seen.see("rewound")
         await seen.pilot.press("f3")

@@ -41,7 +41,7 @@ class Seen:
 
     @property
     def text(self) -> str:
-        """What stands on the screen."""
+        """Return the text on the screen."""
         lines = self.app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
         return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
 
@@ -82,7 +82,7 @@ class Seen:
 async def before(
     connect: Connect, folder: Path, *, name: str = "talk", size: tuple[int, int] = (80, 24)
 ) -> AsyncGenerator[Seen]:
-    """Somebody before the screen, once the conversation is open."""
+    """Person at the screen, once the conversation is open."""
     clock = ManualClock()
     app = TerminalApp(connect, name=name, folder=folder, clock=clock)
     async with app.run_test(size=size) as pilot:

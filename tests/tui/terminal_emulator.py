@@ -79,7 +79,7 @@ class _Screen(pyte.Screen):
 
 
 class Emulator:
-    """What a terminal shows of the bytes that it gets."""
+    """Screen of a terminal, computed from the bytes that it receives."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self._screen = _Screen(columns, lines)

@@ -187,7 +187,7 @@ def transcript_rows(app: TerminalApp, transcript: Transcript) -> list[str]:
 
 
 def _signs(transcript: Transcript, height: int) -> list[str]:
-    """What stands at the left of each row."""
+    """Return the text at the left of each row."""
     return [transcript.render_line(y).text[:2] for y in range(height)]
 
 
@@ -214,7 +214,7 @@ async def at_terminal(
     name: str = "talk",
     size: tuple[int, int] = (80, 24),
 ) -> AsyncGenerator[TerminalSession]:
-    """Somebody at a terminal, once the conversation is open."""
+    """Person at a terminal, once the conversation is open."""
     with signals_kept(), PseudoTerminal(*size) as terminal:
         clock = ManualClock()
         app = TerminalApp(connect, name=name, folder=folder, clock=clock)

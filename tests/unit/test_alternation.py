@@ -1,4 +1,4 @@
-"""What is sent takes turns, whatever the store holds."""
+"""Sent messages alternate, whatever the store holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is told when a turn ends."""
+"""Texts for the person at the end of a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client is told when its message is stored and the answer cannot be had."""
+"""Replies to a client whose message is stored while the answer is not available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What settings name as an agent or as tools, and what is said where it is none."""
+"""Agents and tools named in the settings, and the errors for invalid ones."""
 
 from __future__ import annotations
 

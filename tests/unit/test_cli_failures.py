@@ -1,4 +1,4 @@
-"""How a command's failure becomes a sentence and an exit code."""
+"""Failures of commands become a sentence and an exit code."""
 
 from __future__ import annotations
 

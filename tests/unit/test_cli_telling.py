@@ -1,4 +1,4 @@
-"""What a person is told of an input: each text once, remarks beside it."""
+"""Output for an input: each text once, with remarks beside it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def told(*events: InputEvent) -> tuple[str, str]:
-    """What is printed on both streams."""
+    """Return the output on both streams."""
     out, notes = io.StringIO(), io.StringIO()
     teller = EventPrinter(Output(out), Output(notes))
     for event in events:

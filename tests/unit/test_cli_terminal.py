@@ -1,4 +1,4 @@
-"""What is printed on a terminal, and what is typed into it."""
+"""Output on a terminal, and input from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Discord is sent and tells: no text is lost, nobody is mentioned, every message is valid."""
+"""Messages to Discord: no text is lost, no user is mentioned, every message is valid."""
 
 from __future__ import annotations
 

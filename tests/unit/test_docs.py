@@ -1,4 +1,4 @@
-"""What we publish holds on any machine: no paths or indexes of ours, no dead links."""
+"""Published texts are valid on any machine: no local paths or indexes, no dead links."""
 
 from __future__ import annotations
 

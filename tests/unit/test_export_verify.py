@@ -24,7 +24,7 @@ LINES = io.BytesIO(EXPORT).readlines()
 
 
 def place(line: int) -> tuple[int, str | None, int | None]:
-    """What a finding about this line has to name."""
+    """Return the place that a finding about this line must name."""
     said = json.loads(LINES[line - 1])
     seq = said["seq"] if said["type"] == "entry" else None
     return line, said.get("conversation"), seq

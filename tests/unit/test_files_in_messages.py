@@ -1,4 +1,4 @@
-"""What of files reaches a model: by what they hold, whatever they are called."""
+"""Files in messages reach a model by their content, whatever their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When two histories are the same, whatever clients do to white space and message bounds."""
+"""Comparison of histories, independent of white space and message bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said again and again is logged once a minute."""
+"""Repeated log messages are logged once a minute."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def wanted(text: str) -> str:
 
 
 def shown(part: str) -> str:
-    """What a reader of Markdown sees of a message."""
+    """Return a message as a reader of Markdown sees it."""
     return squeezed(to_plain_text(parse_markdown(part)))
 
 

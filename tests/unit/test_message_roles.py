@@ -1,4 +1,4 @@
-"""Who is shown as the speaker of a stored message."""
+"""Speaker of a stored message, as it is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long is waited for a model, how often it is asked, and when it is left alone."""
+"""Waiting for a model: timeouts, retries and cool-downs."""
 
 from __future__ import annotations
 

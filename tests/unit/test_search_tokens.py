@@ -1,4 +1,4 @@
-"""What search compares: folding, units, tokens, queries and snippets."""
+"""Comparison in search: folding, units, tokens, queries and snippets."""
 
 # ruff: noqa: RUF001  (confusable characters are what it is about)
 

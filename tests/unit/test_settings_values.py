@@ -1,4 +1,4 @@
-"""How each kind of value is written, and what is said of one that is not."""
+"""Formats of the values of settings, and the errors for invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Slack is sent: no text is lost, nothing mentions anybody, every message is one it takes."""
+"""Messages to Slack: no text is lost, no user is mentioned, every message is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went out of an answer is completed from the log, and never said twice."""
+"""A partly streamed answer is completed from the log, without repetition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clew.api.stream_reconciler import StreamedText, remaining_text
 
 
 def said(*steps: tuple[list[str], str]) -> str | None:
-    """What a client hears: per response its pieces that arrived, and its text in the log."""
+    """Text that a client receives: per response the arrived pieces, and the text in the log."""
     speech, heard = StreamedText(), ""
     for pieces, text in steps:
         heard += "".join(map(speech.add_piece, pieces))

@@ -82,7 +82,7 @@ DOCUMENTS = st.one_of(
 
 
 def squeezed(text: str) -> str:
-    """What is read, whatever the lines."""
+    """Return the readable text, without line breaks."""
     return "".join(text.split()).replace(JOINER, "")
 
 

@@ -1,4 +1,4 @@
-"""What rewinds take out of a conversation, and bring back."""
+"""Messages that rewinds remove from a conversation and restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a conversation looks in the terminal UI: who, when, how long, what tools did."""
+"""Conversations in the terminal UI: sender, time, duration, tool results."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Platform:
 
 @dataclass
 class Found:
-    """What became of the updates."""
+    """Outcome of the updates."""
 
     updates: int = 0
     kinds: set[str] = field(default_factory=set[str])
@@ -207,7 +207,7 @@ Row = tuple[str, str, str | None]
 
 
 def _inputs(t: Tx) -> dict[str, Row]:
-    """What was said, by the platform's id of the message: kind, text, outcome."""
+    """Return the messages by the platform's id: kind, text, outcome."""
     rows = t.fetch_all("SELECT payload, kind, text, outcome FROM inbox")
     return {json.loads(row[0]).get("message", ""): (row[1], row[2], row[3]) for row in rows}
 

@@ -41,7 +41,7 @@ class Made:
     ignored: bool = False
 
     def wrong(self, found: ChannelEvent | IgnoredEvent) -> list[str]:
-        """What is wrong with what was made of it."""
+        """Return the faults of the result."""
         if isinstance(found, IgnoredEvent) or self.ignored:
             right = isinstance(found, IgnoredEvent) == self.ignored and bool(_kind_of(found))
             return [] if right else [f"{self.kind}: became {found}"]

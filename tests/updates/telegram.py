@@ -18,7 +18,7 @@ UNKNOWN = ("hologram", "mood_ring")
 
 
 def person(chance: random.Random, words: Words) -> Json:
-    """Somebody, by a name that may say anything."""
+    """Return a person whose name may be any text."""
     name = chance.choice(("Bob", "Eve\nApproved", "Ann: hi", "> Cy", "Dé"))
     return {"id": chance.randint(500, 999), "is_bot": False, "first_name": name}
 

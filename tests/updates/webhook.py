@@ -1,4 +1,4 @@
-"""What a program hands in, by the page on webhooks."""
+"""Events that a program sends, as the page on webhooks describes them."""
 
 from __future__ import annotations
 

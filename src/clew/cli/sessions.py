@@ -297,9 +297,7 @@ def delete(program: CliContext, *, name: str, yes: bool, at_once: bool, as_json:
             click.echo(f"deleted {found.id}")
         else:
             click.echo(f"deleted {found.id}")
-            note = (
-                f"to restore it until {format_time(until)}: clew sessions undelete {found.id}"
-            )
+            note = f"to restore it until {format_time(until)}: clew sessions undelete {found.id}"
             click.echo(note, err=True)
 
     _run_job(program, confirm_and_delete)

@@ -1,1 +1,1 @@
-"""What the contracts of the session lifecycle are tested with."""
+"""Helpers of the tests of the session lifecycle contracts."""

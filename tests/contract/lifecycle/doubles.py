@@ -1,4 +1,4 @@
-"""Whoever stands outside: a model, a summariser, plugins."""
+"""Doubles of outside parts: a model, a summariser, plugins."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def calling(tool: str, *, tokens: int = 0, **arguments: object) -> ModelResponse
 
 
 def is_new_turn(messages: Sequence[ModelMessage]) -> bool:
-    """Whether a person has the last word, and no tool."""
+    """Return whether the last message is a person's, not a tool's."""
     last = messages[-1]
     return isinstance(last, ModelRequest) and isinstance(last.parts[-1], UserPromptPart)
 
@@ -77,7 +77,7 @@ class Provider:
 
     @property
     def wire(self) -> list[list[str]]:
-        """What was sent, as bytes would be: each message as JSON."""
+        """Return the sent messages as JSON."""
         return [[dump_message(message) for message in request] for request in self.sent]
 
     async def _ask(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

@@ -48,7 +48,7 @@ tools = [look]
 
 
 class Way(enum.Enum):
-    """How a conversation comes to another session by compaction."""
+    """Ways in which a compaction moves a conversation to another session."""
 
     IN_MID_TURN = "in-mid-turn"
     BEFORE_A_TURN = "before-a-turn"
@@ -64,7 +64,7 @@ def answer(request: ProviderRequest) -> Reply:
 
 
 def given(url: str, home: Path, provider: str | None) -> Plan:
-    """How both are started."""
+    """Options for starting both."""
     found = Home(path=home)
     found.plugin("my_tools", LOOK)
     flags = {**WINDOW, "tools.modules": "my_tools"}

@@ -100,7 +100,7 @@ class House:
         return await self.end(await self.engine.submit(text, target=to))
 
     async def end(self, accepted: AcceptResult) -> InputCompleted:
-        """What became of an input; looks into the store, so that nothing is streamed."""
+        """Return the result of an input, read from the store so that nothing is streamed."""
         ended = await wait_until(
             lambda: self.engine.get_input_result(accepted.inbox_id),
             f"the end of {accepted.inbox_id}",

@@ -120,14 +120,14 @@ class Home:
         self.plugin("diary", DIARY + noted)
 
     def told(self, *hooks: str) -> list[Told]:
-        """What plugins were told, of these hooks or of all."""
+        """Return the notifications to plugins, of these hooks or of all."""
         file = self.path / "plugins" / "told.jsonl"
         lines = file.read_text().splitlines() if file.exists() else []
         found = [Told(hook=h, facts=f, environment=e) for h, f, e in map(json.loads, lines)]
         return [one for one in found if not hooks or one.hook in hooks]
 
     def boundaries(self) -> list[tuple[str, dict[str, Any]]]:
-        """What plugins were told of sessions that end and follow, in order."""
+        """Return the notifications to plugins about ended and following sessions, in order."""
         names = {"on_session_finalize": "finalize", "on_session_reset": "reset"}
         return [(names[one.hook], one.facts) for one in self.told(*names)]
 
@@ -147,7 +147,7 @@ class Product:
     # A person on Telegram
 
     async def hears(self, count: int = 1) -> list[str]:
-        """What the bot has written to the person, once there are so many messages, as they stay."""
+        """Return the messages of the bot to the person, once enough are final."""
         telegram = self.telegram
         assert telegram is not None
 
@@ -247,7 +247,7 @@ class Product:
 
 @dataclass(kw_only=True)
 class Plan:
-    """How a product is started."""
+    """Options for starting a product."""
 
     url: str
     home: Home

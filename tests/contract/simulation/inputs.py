@@ -138,5 +138,5 @@ def resolve(sim: Sim, thread: Thread, index: int) -> None:
 
 
 def due(t: Tx, conversation: ConversationId) -> work_queue.Work | None:
-    """What the line asks for, by the pure rule."""
+    """Return the work that the queue needs, by the pure rule."""
     return work_queue.next_work(inbox.list_open_items(t, conversation), from_millis(t.now))

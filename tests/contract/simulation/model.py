@@ -91,7 +91,7 @@ class Thread:
         self.sessions.append(Stretch(id=session, base=context, opened_seq=len(self.log)))
 
     def rewound(self, session: SessionId, context: Messages) -> None:
-        """What was taken out of the context at this seq does not come back."""
+        """Messages removed from the context at this seq do not return."""
         self.opened(session, context)
         self.after[-1] = context
 
@@ -117,7 +117,7 @@ class Thread:
 
 @dataclass(kw_only=True, slots=True)
 class Run:
-    """What an owner has in memory while it works on a conversation."""
+    """State that an owner keeps in memory while it works on a conversation."""
 
     owner: OwnerId
     thread: Thread

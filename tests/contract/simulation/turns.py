@@ -91,7 +91,7 @@ def begin(sim: Sim, owner: OwnerId, thread: Thread) -> None:
 
 
 def see_what_is_due(sim: Sim, owner: OwnerId) -> None:
-    """Whoever looks for work finds every conversation in which there is some, and no other's."""
+    """A search for work finds every conversation with work, and no other."""
     listed = sim.desk.do(work_of.find_due_work, me=owner)
     for thread in sim.threads.values():
         now = listed.get(thread.id, sim.world.now + 1) <= sim.world.now
