@@ -38,6 +38,7 @@ from clew.distribution import VERSION
 from clew.engine.after_turn import AfterTurnQueue
 from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.context_cache import ContextCache
+from clew.engine.context_notes import ContextNotes
 from clew.engine.engine import Engine
 from clew.engine.event_bus import EventBus
 from clew.engine.feature_runner import FeatureRunner
@@ -48,7 +49,7 @@ from clew.engine.titles import TitleService
 from clew.errors import ClewError, SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
-from clew.plugin.declarations import AfterTurn, Command, CompactorKind, Instructions
+from clew.plugin.declarations import AfterTurn, Command, CompactorKind, ContextNote, Instructions
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
 from clew.sandbox.policy import HOST_WARNING
@@ -205,6 +206,7 @@ def build_services(
         turns_at_once=settings.agent.turns_at_once,
         features=features,
         feature_context=context,
+        notes=ContextNotes(features.values(ContextNote)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from clew.plugin import (
     DoctorFinding,
     FeatureContext,
     Metric,
+    Note,
     Registry,
     TurnContext,
     get_turn_context,
@@ -27,6 +29,9 @@ from clew.plugin import (
 )
 from clew.wire.methods import RpcMethod
 from clew.wire.params import Params
+
+if TYPE_CHECKING:
+    from clew.store.contract import Tx
 
 TABLES = {
     "0001_first": """
@@ -66,6 +71,11 @@ def water(plant: str) -> str:
 
 def is_dry(context: TurnContext) -> bool:
     return context.attended
+
+
+def tell_weather(t: Tx, context: TurnContext) -> list[Note]:
+    visits = t.fetch_value("SELECT count(*) FROM garden_visit")
+    return [Note(text=f"It rains in the garden, after {visits} visits.")]
 
 
 async def note_visit(context: FeatureContext, conversation: str) -> None:
@@ -109,6 +119,7 @@ def register(registry: Registry) -> None:
     registry.add_migrations(TABLES, of_conversation={"garden_visit": "conversation"}, checks=(DRY,))
     registry.add_tool(water, effect="idempotent", timeout=timedelta(seconds=5), when=is_dry)
     registry.add_instructions("garden", lambda: f"A plant gets {settings.get().litres} litres.")
+    registry.add_context_note("weather", tell_weather)
     registry.add_hook("on_session_start", count_hook)
     method = RpcMethod(name="garden.crop", params=Params, result=Crop, summary="The crop.")
     http = HttpBinding(method="GET", path="/api/garden/crop", summary="Crop", answer="The crop")

@@ -115,6 +115,7 @@ async def test_its_parts_run_and_nothing_is_left_of_a_deleted_conversation(
         assert engine.tools[-1] == "water"
         context = await engine.inspect_context(accepted.conversation_id)
         assert "A plant gets 5 litres." in str(context)
+        assert "It rains in the garden, after 0 visits." in str(context)
         assert await product.store.read(_count_visits) == 1
         runner = CommandRunner(engine, product.commands)
         said, listed = [

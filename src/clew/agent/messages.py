@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 from pydantic_ai.messages import (
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 MESSAGE_FORMAT = "pydantic-ai/2"
 
 _MESSAGE_ADAPTER: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
+#: Metadata of a text that a feature added to a person's message: the note's name.
+NOTE_KEY: Final = "clew_note"
+_NOTE_END: Final = "[end of the note]"
 # The session has the instructions; the entry has the run and conversation.
 _EXCLUDED_FIELDS = {"instructions", "run_id", "conversation_id"}
 # In the metadata of a response, which is not sent to providers.
@@ -67,6 +70,31 @@ def make_user_draft(
         return draft
     told = UserPromptPart(_make_content([preface, *content]), timestamp=said_at)
     return replace(draft, message=dump_message(ModelRequest(parts=[*parts[:-1], told])))
+
+
+def add_notes(draft: NewEntry, notes: Sequence[tuple[str, str]]) -> NewEntry:
+    """
+    Return a user message with notes, each a name and a text, that the model reads after it.
+
+    People do not see them: they are no part of the entry's text.
+    """
+    message = load_message(draft.message)
+    assert isinstance(message, ModelRequest)
+    said = message.parts[-1]
+    assert isinstance(said, UserPromptPart)
+    content = [said.content] if isinstance(said.content, str) else [*said.content]
+    content += [_make_note(name, text) for name, text in notes]
+    parts = [*message.parts[:-1], replace(said, content=content)]
+    return replace(draft, message=dump_message(replace(message, parts=parts)))
+
+
+def _make_note(name: str, text: str) -> TextContent:
+    # Its end cannot be written inside of it.
+    text = sanitize_text(text).strip().replace(_NOTE_END, "[end of the note ]")
+    return TextContent(
+        f"[note of {name}; not written by the person]\n{text}\n{_NOTE_END}",
+        metadata={NOTE_KEY: name},
+    )
 
 
 def _make_content(content: Sequence[str | InlineFile]) -> str | list[UserContent]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,6 +20,7 @@ from clew.engine.event_bus import STORE_CHANGED
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.queued_commands import COMPRESS
 from clew.engine.turn_concurrency import TurnLimiter
+from clew.engine.turn_contexts import make_first_context
 from clew.engine.turn_log import compose_user_message
 from clew.engine.turn_runner import TurnRunner
 from clew.errors import (
@@ -246,12 +248,16 @@ class ConversationWorkers:
         # dead owner, take over its work at once and ask the model a second time.
         await self._services.store.register_owner(self._owner)
         # Completed even during a drain: the lease that it takes is released afterwards.
+        turn = self._services.ids.new_turn_id()
         return await shield_until_done(
             self._services.store.write(
                 turns.begin_work,
                 conversation,
                 owner=self._owner,
-                turn=self._services.ids.new_turn_id(),
+                turn=turn,
+                annotate=self._services.notes.bind(
+                    partial(make_first_context, self._services, turn)
+                ),
                 compose=compose_user_message,
                 session_ids=self._services.session_ids,
                 duration=self._services.lease_duration,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clew.core.conversation import UNDELETE_FOR
 from clew.core.ids import new_session_id
 from clew.core.reset_policy import ResetPolicy
+from clew.engine.context_notes import ContextNotes
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.plugin.registry import Features
 from clew.store.transactions import leases
@@ -53,3 +54,4 @@ class EngineServices:
     features: Features = field(default_factory=Features)
     #: The services that features are given.
     feature_context: FeatureContext
+    notes: ContextNotes = field(default_factory=ContextNotes)

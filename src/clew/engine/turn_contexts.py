@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 from clew.core.ids import SessionId
 from clew.engine.hook_dispatch import get_platform
 from clew.plugin.turn_context import TurnContext
+from clew.store.transactions.conversations import get_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from clew.core.ids import ConversationId, TurnId
+    from clew.core.inbox import InboxItem
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
     from clew.engine.services import EngineServices
+    from clew.store.contract import Tx
     from clew.store.transactions.turns import StartedWork
 
 #: Keys of an input's payload, set by programs that begin turns without a person.
@@ -32,6 +35,22 @@ def make_turn_context(services: EngineServices, started: StartedWork) -> TurnCon
         route=started.route,
         scope=started.scope,
         payloads=started.payloads,
+    )
+
+
+def make_first_context(
+    services: EngineServices, turn: TurnId, t: Tx, session: SessionId, items: Sequence[InboxItem]
+) -> TurnContext:
+    """Return the context of a turn that begins with these inputs, in its transaction."""
+    conversation = items[0].conversation_id
+    return build_turn_context(
+        services,
+        conversation=conversation,
+        turn=turn,
+        route=items[0].route,
+        scope=get_scope(t, conversation),
+        payloads=[item.payload for item in items],
+        session=session,
     )
 
 

@@ -21,6 +21,7 @@ from clew.core.model_changed import read_model_change
 from clew.engine.context_cache import estimate_context_tokens
 from clew.engine.store_retry import retry_shielded
 from clew.errors import SessionEnded
+from clew.plugin.turn_context import get_turn_context
 from clew.store.transactions import entries, session_prefixes, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
@@ -82,7 +83,7 @@ class StoreTurnLog:
         turn: Turn,
     ) -> None:
         self._store, self._event_bus, self._ids = store, services.event_bus, services.ids
-        self._context_cache = services.context_cache
+        self._context_cache, self._notes = services.context_cache, services.notes
         self._permit, self._compactor = permit, compactor
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
@@ -250,6 +251,12 @@ class StoreTurnLog:
         # Reads first: most steps find no message, and a write would wait for the disk.
         if not await self._store.read(turns.may_steer, self._lease, after=self._last_seq):
             return ()
+        running = get_turn_context()
+        annotate = (
+            None
+            if running is None
+            else self._notes.bind(lambda _, session, __: replace(running, session=session))
+        )
         joined = await self._append_entries(
             lambda session: self._store.once.write(
                 turns.steer_turn,
@@ -259,6 +266,7 @@ class StoreTurnLog:
                 step=self._steps + 1,
                 after=self._last_seq,
                 compose=compose_user_message,
+                annotate=annotate,
             )
         )
         steered = await self._context_cache.load_messages([entry.message for entry in joined])

@@ -24,7 +24,7 @@ from clew.core.side_answer import SideAnswer
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl
 from clew.plugin.context import AskModel, FeatureContext
-from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric
+from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric, Note
 from clew.plugin.registry import Registry, SettingsSection
 from clew.plugin.turn_context import TurnContext, get_turn_context
 from clew.store.checks.check import Check, Violation, sql_check
@@ -45,6 +45,7 @@ __all__ = [
     "DoctorFinding",
     "FeatureContext",
     "Metric",
+    "Note",
     "PathFact",
     "Registry",
     "SettingsSection",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.plugin.context import FeatureContext
+    from clew.plugin.turn_context import TurnContext
+    from clew.store.contract import Tx
 
 #: Where a service runs: in each gateway, in one per machine, or in one of all.
 ServicePlace = Literal["each", "host", "leader"]
@@ -130,6 +132,22 @@ class Instructions:
     name: str
     #: Given the ``TurnContext`` if it takes an argument; returns the text, ``None`` for none.
     render: Callable[..., str | Awaitable[str | None] | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Note:
+    """What the model is told beside a person's message, as data."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContextNote:
+    """The source of notes that become part of the messages of people."""
+
+    name: str
+    #: Runs in the transaction that stores the message.
+    make: Callable[[Tx, TurnContext], Iterable[Note] | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

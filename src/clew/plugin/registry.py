@@ -20,6 +20,7 @@ from clew.plugin.declarations import (
     CliEntry,
     Command,
     CompactorKind,
+    ContextNote,
     DoctorCheck,
     HookCallback,
     Instructions,
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.tool_facts import FactsFunction
     from clew.plugin.context import FeatureContext
+    from clew.plugin.declarations import Note
     from clew.plugin.turn_context import TurnContext
     from clew.store.checks.check import Check
+    from clew.store.contract import Tx
 
 T = TypeVar("T")
 
@@ -372,6 +375,18 @@ class Registry:
         ``render`` may be asynchronous, and is given the ``TurnContext`` if it takes an argument.
         """
         self._add("instructions", name, Instructions(name=name, render=render))
+
+    def add_context_note(
+        self, name: str, make: Callable[[Tx, TurnContext], Iterable[Note] | None]
+    ) -> None:
+        """
+        Declare notes that the model reads with the messages of people.
+
+        ``make`` is called in the transaction that stores the messages which begin or join a
+        turn, and may run again if that is repeated. It has 0.5 s and 8,000 characters. The
+        notes are stored with the message and never change.
+        """
+        self._add("context note", name, ContextNote(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:
         """Declare a context engine, chosen with ``compaction.compactor``."""

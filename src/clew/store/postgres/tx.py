@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, LiteralString
+from typing import TYPE_CHECKING, LiteralString, TypeVar
 
 import psycopg
 
@@ -15,12 +15,14 @@ from clew.store.postgres.macros import Statement, expand_macros
 from clew.store.postgres.search import PostgresSearchIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from clew.clock import Clock
     from clew.store.contract import Row, Value
     from clew.store.postgres.dsn import Cursor
     from clew.store.postgres.worker_connection import WorkerConnection
+
+T = TypeVar("T")
 
 CHANNEL = "clew"
 #: The payload that means "anything may have changed".
@@ -116,6 +118,20 @@ class PostgresTx(Tx):
 
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         return self._fetch_rows(expand_macros(sql), args)
+
+    def run_nested(self, job: Callable[[Tx], T]) -> T:
+        self._run_control("SAVEPOINT nested")
+        try:
+            result = job(self)
+        except BaseException:
+            self.failure = None
+            self._run_control("ROLLBACK TO SAVEPOINT nested")
+            raise
+        self._run_control("RELEASE SAVEPOINT nested")
+        return result
+
+    def _run_control(self, statement: LiteralString) -> None:
+        self._execute_statement(Statement(sql=statement.encode(), script=False), ())
 
     def is_alive(self, owner: str) -> bool:
         high, low = divmod(advisory_lock_key(owner), 1 << 32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, LiteralString
+from typing import TYPE_CHECKING, LiteralString, TypeVar
 
 import apsw
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clew.store.contract import Row, Value
     from clew.store.sqlite.driver import Cursor
     from clew.store.sqlite.liveness import SqliteLiveness
+
+T = TypeVar("T")
 
 #: Virtual machine steps between two checks for an interruption.
 _PROGRESS_STEPS = 10_000
@@ -90,6 +92,25 @@ class SqliteTx(Tx):
 
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         return self._fetch_rows(sql, args)
+
+    def run_nested(self, job: Callable[[Tx], T]) -> T:
+        self._raise_if_void()
+        self._run_control("SAVEPOINT nested")
+        try:
+            result = job(self)
+        except BaseException:
+            if self._connection.in_transaction:
+                self._run_control("ROLLBACK TO nested")
+                self._run_control("RELEASE nested")
+            raise
+        self._run_control("RELEASE nested")
+        return result
+
+    def _run_control(self, statement: str) -> None:
+        try:
+            self._cursor.execute(statement)
+        except apsw.Error as error:
+            raise self._record_error(error) from error
 
     def is_alive(self, owner: str) -> bool:
         return self._surroundings.owners.is_alive(owner)

@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 #: Builds the user message of an inbox item; pure and deterministic.
 MessageComposer = Callable[[InboxItem], NewEntry]
+#: Adds what features tell the model to the user messages of these items.
+DraftAnnotator = Callable[
+    ["Tx", "SessionId", "Sequence[InboxItem]", list[NewEntry]], list[NewEntry]
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +71,7 @@ class StartedWork:
     payloads: tuple[str, ...] = ()
 
 
-def begin_work(
+def begin_work(  # noqa: PLR0913  (each is needed in the one commit)
     t: Tx,
     conversation: ConversationId,
     *,
@@ -76,6 +80,7 @@ def begin_work(
     compose: MessageComposer,
     session_ids: SessionIdFactory,
     duration: timedelta = leases.LEASE_DURATION,
+    annotate: DraftAnnotator | None = None,
 ) -> StartedWork | None:
     """
     Acquire the lease and the next work of a conversation.
@@ -94,7 +99,7 @@ def begin_work(
     if unfinished is not None:
         begun = _continue_turn(t, acquired, unfinished)
     else:
-        begun = _start_next(t, acquired.lease, turn, compose, session_ids)
+        begun = _start_next(t, acquired.lease, turn, compose, session_ids, annotate)
     if begun is None:
         leases.release_lease(t, acquired.lease)
     return begun
@@ -163,13 +168,17 @@ def _start_next(
     turn: TurnId,
     compose: MessageComposer,
     session_ids: SessionIdFactory,
+    annotate: DraftAnnotator | None,
 ) -> StartedWork | None:
     match next_work(lock_open_items(t, lease.conversation_id), from_millis(t.now)):
         case StartTurn(items=items):
             session = _ensure_open_session(t, lease, turn, session_ids)
             _insert_turn(t, lease, turn)
             told = _with_model_change(t, lease.conversation_id, items)
-            append_entries(t, lease, session, [compose(item) for item in told], turn=turn)
+            drafts = [compose(item) for item in told]
+            if annotate is not None:
+                drafts = annotate(t, session, items, drafts)
+            append_entries(t, lease, session, drafts, turn=turn)
             for item, outcome in zip(items, _input_outcomes(len(items)), strict=True):
                 consume_item(t, item, outcome, turn)
             return StartedWork(
@@ -269,7 +278,7 @@ def may_steer(t: Tx, lease: Lease, *, after: int) -> bool:
     )
 
 
-def steer_turn(
+def steer_turn(  # noqa: PLR0913  (each is needed in the one commit)
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -278,6 +287,7 @@ def steer_turn(
     step: int,
     after: int,
     compose: MessageComposer,
+    annotate: DraftAnnotator | None = None,
 ) -> list[Entry]:
     """
     Append the steering messages to the turn at a step boundary, and return their entries.
@@ -295,7 +305,10 @@ def steer_turn(
     if get_turn(t, turn).stop is not None:
         return []
     items = select_steering(lock_open_items(t, lease.conversation_id), from_millis(t.now))
-    entries = append_entries(t, lease, session, [compose(item) for item in items], turn=turn)
+    drafts = [compose(item) for item in items]
+    if drafts and annotate is not None:
+        drafts = annotate(t, session, items, drafts)
+    entries = append_entries(t, lease, session, drafts, turn=turn)
     for item in items:
         consume_item(t, item, InboxOutcome.STEERED, turn, step=step)
     return entries
