@@ -44,13 +44,13 @@ def slowly(request: ProviderRequest) -> Text:
     return Text(f"to {request.last_user_text}", chunks=9, delay=0.05)
 
 
-def test_what_was_said_is_remembered_by_the_next_process(durable: Clew) -> None:
+def test_messages_are_remembered_by_the_next_process(durable: Clew) -> None:
     durable.ok("chat", "my", "name", "is", "Ariadne")
     durable.ok("chat", "-c", "other", "something else")
     assert durable.ok("chat", "what did I say?") == "You told me: my name is Ariadne\n"
 
 
-def test_what_is_piped_in_is_a_message_and_only_the_answer_is_printed(clew: Clew) -> None:
+def test_piped_input_is_a_message_and_only_the_answer_is_printed(clew: Clew) -> None:
     ran = clew.run("chat", text="one\ntwo\n")
     assert (ran.code, ran.out, ran.err) == (0, "You said: one\ntwo\n", "")
     assert clew.ok("chat", "-", text="three") == "You said: three\n"
@@ -64,7 +64,7 @@ def test_the_offline_model_says_why_it_answers(clew: Clew) -> None:
     assert "no model is configured" in ran.err
 
 
-def test_json_tells_where_the_answer_stands_and_what_it_cost(clew: Clew) -> None:
+def test_json_has_the_place_and_the_cost_of_the_answer(clew: Clew) -> None:
     told = clew.data("chat", "-c", "work", "hello there")
     assert told.keys() == {"conversation", "session", "turn", "text", "usage"}
     assert told["text"] == "You said: hello there"
@@ -91,7 +91,7 @@ ORDERS = (
 )
 
 
-def test_what_a_tool_prints_stands_in_no_answer_and_it_reads_nobody_elses_input(clew: Clew) -> None:
+def test_output_of_a_tool_is_in_no_answer_and_it_reads_no_input(clew: Clew) -> None:
     clew.home.joinpath("plugins").mkdir(parents=True)
     clew.home.joinpath("plugins", "loud.py").write_text(LOUD)
     loud = clew.with_env({"CLEW_TOOLS__MODULES": '["loud"]'})
@@ -115,7 +115,7 @@ def test_without_standard_streams_it_works_all_the_same(clew: Clew) -> None:
     assert clew.said() == [("user", "one"), ("assistant", "You said: one")]
 
 
-def test_a_failed_turn_is_told_on_standard_error_and_exits_1(
+def test_a_failed_turn_is_reported_on_standard_error_and_exits_1(
     clew: Clew, provider: FakeProvider
 ) -> None:
     provider.script = reply_in_sequence([Fail("authentication")])
@@ -147,7 +147,9 @@ def test_an_answer_that_was_cut_is_void_and_the_next_one_is_printed_whole(
         (["--set", "model.nam=x", "chat", "hello"], "model.name"),
     ],
 )
-def test_what_cannot_be_exits_2_and_says_what_to_do(clew: Clew, args: list[str], hint: str) -> None:
+def test_an_impossible_request_exits_2_and_says_what_to_do(
+    clew: Clew, args: list[str], hint: str
+) -> None:
     ran = clew.run(*args)
     assert (ran.code, ran.out) == (2, "")
     assert hint in ran.err

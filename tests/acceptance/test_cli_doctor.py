@@ -56,7 +56,7 @@ def test_a_store_in_use_is_well(durable: Clew) -> None:
     assert [each["level"] for each in found["store"] + found["clock"]] == ["ok", "ok"]
 
 
-def test_what_a_dead_process_left_is_told(durable: Clew) -> None:
+def test_work_that_a_dead_process_left_is_reported(durable: Clew) -> None:
     quiet = durable.with_env({"CLEW_API__PORT": "0"})
     with FakeProvider(reply_in_sequence([Hang()])) as provider:
         asking = quiet.asking(provider)
@@ -69,7 +69,7 @@ def test_what_a_dead_process_left_is_told(durable: Clew) -> None:
     assert "clew serve" in left["fix"]
 
 
-def test_twenty_runs_beside_a_process_that_writes_disturb_nobody(durable: Clew) -> None:
+def test_twenty_runs_beside_a_writing_process_disturb_nothing(durable: Clew) -> None:
     with durable.serving() as (url, server), Asking(url) as asking:
         for _ in range(20):
             found = told(durable.with_env({"CLEW_API__PORT": url.rpartition(":")[2]}))

@@ -56,7 +56,7 @@ def test_the_banner_says_which_model_answers_and_why(clew: Clew) -> None:
         assert terminal.ended() == 0
 
 
-def test_lines_are_remembered_for_the_arrow_keys_and_for_nobody_else(clew: Clew) -> None:
+def test_lines_are_remembered_only_for_the_arrow_keys(clew: Clew) -> None:
     with Terminal(clew, "chat") as terminal:
         terminal.see("> ")
         terminal.type("hello there\n")
@@ -89,7 +89,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_the_second_leaves(clew: Clew) 
     assert ("user", "not this") not in clew.said()
 
 
-def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(clew: Clew, provider: FakeProvider) -> None:
+def test_ctrl_c_stops_the_answer_and_the_chat_continues(clew: Clew, provider: FakeProvider) -> None:
     provider.script = reply_by_user_text({"go on": Endless()}, default=count_user_texts)
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
@@ -119,7 +119,7 @@ def test_a_second_ctrl_c_leaves_though_the_answer_does_not_stop(
         assert terminal.ended() in (0, 130)
 
 
-def test_what_is_typed_during_an_answer_is_answered_in_order(
+def test_input_typed_during_an_answer_is_answered_in_order(
     clew: Clew, provider: FakeProvider
 ) -> None:
     slow = Text("the first answer", chunks=8, delay=0.1)
@@ -137,7 +137,7 @@ def test_what_is_typed_during_an_answer_is_answered_in_order(
     assert [text for who, text in clew.said() if who == "user"] == ["first", "second", "third"]
 
 
-def test_what_was_begun_during_an_answer_stands_at_the_next_prompt(
+def test_input_begun_during_an_answer_is_at_the_next_prompt(
     clew: Clew, provider: FakeProvider
 ) -> None:
     provider.script = reply_by_user_text(
@@ -218,9 +218,7 @@ def test_a_terminal_is_not_moved_by_what_a_model_writes(clew: Clew, provider: Fa
         terminal.see("a]0;titleb[2Jc")
 
 
-def test_a_chat_that_is_told_to_end_leaves_the_terminal_as_it_was(
-    clew: Clew, provider: FakeProvider
-) -> None:
+def test_a_terminated_chat_restores_the_terminal(clew: Clew, provider: FakeProvider) -> None:
     provider.script = reply_in_sequence([], default=Endless())
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
@@ -297,7 +295,7 @@ def test_a_tool_that_needs_a_yes_asks_for_it(clew: Clew, word: str) -> None:
     assert cut is (word in ("y", "/approve"))
 
 
-def test_what_was_begun_before_the_question_is_not_its_answer(
+def test_input_begun_before_the_question_is_not_its_answer(
     clew: Clew, provider: FakeProvider
 ) -> None:
     slow = Calls([ScriptedCall("cut_roses", {"colour": "red"})], text="I look", delay=0.3)

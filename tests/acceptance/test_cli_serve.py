@@ -57,7 +57,7 @@ def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
-def test_a_turn_that_was_under_way_goes_on_at_the_next_start(
+def test_a_turn_that_was_under_way_continues_at_the_next_start(
     durable: Clew, ending: signal.Signals
 ) -> None:
     with FakeProvider(
@@ -74,7 +74,7 @@ def test_a_turn_that_was_under_way_goes_on_at_the_next_start(
     assert [text for who, text in durable.said() if who == "user"] == ["first", "second"]
 
 
-def test_a_port_in_use_is_told_with_the_way_out(clew: Clew) -> None:
+def test_a_port_in_use_is_reported_with_the_way_out(clew: Clew) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ran = clew.run("--set", f"api.port={port}", "serve")

@@ -22,7 +22,7 @@ def test_without_conversations_the_list_says_how_to_begin_one(clew: Clew) -> Non
     assert clew.data("sessions", "list") == {"items": [], "next": None}
 
 
-def test_lists_go_on_where_their_cursor_says_newest_first(durable: Clew) -> None:
+def test_lists_continue_at_their_cursor_newest_first(durable: Clew) -> None:
     for name in ("one", "two", "three"):
         durable.ok("chat", "-c", name, "hello there")
     page = durable.data("sessions", "list", "--limit", "2")
@@ -49,7 +49,7 @@ def test_a_conversation_is_shown_with_its_sessions_and_entries(durable: Clew) ->
     assert session["id"] in printed
 
 
-def test_what_was_said_is_found_with_its_place(durable: Clew) -> None:
+def test_messages_are_found_with_their_place(durable: Clew) -> None:
     durable.ok("chat", "-c", "garden", "the roses are red")
     durable.ok("chat", "-c", "sea", "the waves are blue")
     (answer, question) = durable.data("sessions", "search", "roses")["items"]
@@ -93,7 +93,7 @@ def test_deleting_needs_a_yes(durable: Clew) -> None:
     assert durable.data("sessions", "search", "hello")["items"] == []
 
 
-def test_a_deleted_conversation_is_undeleted_or_removed_for_good(durable: Clew) -> None:
+def test_a_deleted_conversation_is_undeleted_or_permanently_removed(durable: Clew) -> None:
     conversation = durable.data("chat", "hello there")["conversation"]
     done = durable.run("sessions", "delete", "main", "--yes")
     assert f"clew sessions undelete {conversation}" in done.err

@@ -75,7 +75,7 @@ def test_it_is_answered_plain_and_streamed(llm: Llm) -> None:
 
 
 @pytest.mark.usefixtures("url")
-def test_it_goes_on_by_resending_and_stays_in_one_conversation(clew: Clew, llm: Llm) -> None:
+def test_it_continues_by_resending_and_stays_in_one_conversation(clew: Clew, llm: Llm) -> None:
     for way in ([], ["--no-stream"]):
         llm.says(*way, "-s", "be brief", "first")
         assert llm.says(*way, "-c", "second").startswith("turn 2")
@@ -92,7 +92,7 @@ def test_a_header_in_its_settings_names_the_conversation(clew: Clew, llm: Llm, u
     assert [text for who, text in clew.said("notes") if who == "user"] == ["one", "two"]
 
 
-def test_its_key_is_the_token_and_a_wrong_one_is_told(clew: Clew, llm: Llm) -> None:
+def test_its_key_is_the_token_and_a_wrong_one_is_reported(clew: Clew, llm: Llm) -> None:
     with clew.with_env({"CLEW_API__TOKEN": TOKEN}).serving() as (url, _):
         llm.configure(url, "  api_key_name: mine")
         assert llm.says("--key", TOKEN, "hi there") == "You said: hi there"
@@ -102,7 +102,7 @@ def test_its_key_is_the_token_and_a_wrong_one_is_told(clew: Clew, llm: Llm) -> N
 
 
 @pytest.mark.parametrize("way", [[], ["--no-stream"]], ids=["streamed", "plain"])
-def test_a_failure_is_told_with_what_to_do(clew: Clew, llm: Llm, way: list[str]) -> None:
+def test_a_failure_is_reported_with_what_to_do(clew: Clew, llm: Llm, way: list[str]) -> None:
     with (
         FakeProvider(lambda request: Fail("authentication")) as provider,
         clew.asking(provider).serving() as (url, _),
@@ -116,7 +116,7 @@ def test_a_failure_is_told_with_what_to_do(clew: Clew, llm: Llm, way: list[str])
     assert asked == 1
 
 
-def test_what_it_cannot_be_given_is_told(clew: Clew, llm: Llm) -> None:
+def test_unsupported_client_tools_are_reported(clew: Clew, llm: Llm) -> None:
     with FakeProvider(echo) as provider, clew.asking(provider).serving() as (url, _):
         llm.configure(url, "  supports_tools: true")
         refused = llm.run("-T", "llm_time", "what time is it?")

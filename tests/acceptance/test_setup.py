@@ -43,7 +43,7 @@ def test_a_person_chooses_types_a_key_and_is_in_a_chat(tmp_path: Path) -> None:
     assert "sk-typed" not in (tmp_path / "config.toml").read_text()
 
 
-def test_who_says_no_has_not_failed(tmp_path: Path) -> None:
+def test_declining_is_not_a_failure(tmp_path: Path) -> None:
     """``make setup`` ends in an error of make otherwise."""
     (tmp_path / "config.toml").write_text('[model]\nname = "offline"\n')
     with Terminal(Clew(tmp_path), "setup", "--model", "offline") as terminal:

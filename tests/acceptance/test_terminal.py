@@ -47,7 +47,7 @@ def test_beside_a_server_it_is_a_client_of_that(clew: Clew) -> None:
         assert not any("tui" in each["detail"] for each in owners)
 
 
-def test_ctrl_z_stops_it_and_its_conversation_goes_on_afterwards(clew: Clew) -> None:
+def test_ctrl_z_stops_it_and_its_conversation_continues_afterwards(clew: Clew) -> None:
     with Terminal(clew) as terminal:
         terminal.see("? keys")
         terminal.type("be\x1a")

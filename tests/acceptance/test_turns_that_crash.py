@@ -55,7 +55,7 @@ def test_a_turn_that_kills_its_process_each_time_ends_as_failed_when_resumed_a_t
     assert asyncio.run(verdict(job, failed=["c1m1"])) == []
 
 
-def test_what_may_have_had_its_effect_is_not_called_off_when_the_turn_fails(job: Job) -> None:
+def test_a_call_that_may_have_run_is_not_marked_cancelled_when_the_turn_fails(job: Job) -> None:
     place = Place(name="tool send after")
     first = replace(job, says=[Say(key="c1m1", plan="send")], place=place)
     taken_up = Place(name=f"{job_name(turns.begin_work)} after")

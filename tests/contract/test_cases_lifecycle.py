@@ -37,7 +37,7 @@ async def _notices(house: House, conversation: ConversationId) -> list[str]:
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["ended-by-the-watcher", "by-the-message"])
-async def test_b101_after_a_pause_the_person_and_the_model_are_told(
+async def test_b101_after_a_pause_the_person_and_the_model_are_notified(
     store_url: str, tmp_path: Path, watched: bool
 ) -> None:
     clock = Later()
@@ -96,7 +96,7 @@ async def test_b102_by_default_a_conversation_lasts_over_the_night(
 
 @pytest.mark.parametrize("restarted", [True, False], ids=["restarted", "running"])
 @pytest.mark.parametrize("closed_first", [True, False], ids=["closed-first", "expired-first"])
-async def test_b103_what_has_expired_is_not_gone_on_with_in_any_order(
+async def test_b103_an_expired_session_is_not_continued_in_any_order(
     store_url: str, tmp_path: Path, closed_first: bool, restarted: bool
 ) -> None:
     clock = Later()
@@ -136,7 +136,7 @@ async def _afresh(house: House, old: ConversationId, *, closed_first: bool) -> N
     assert (await house.head(old)).end_reason == "daily"
 
 
-async def test_b106_after_a_stop_the_same_session_goes_on_with_what_was_said(
+async def test_b106_after_a_stop_the_same_session_continues_with_its_messages(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path) as house:

@@ -138,7 +138,7 @@ async def test_retry_asks_the_last_message_again_in_its_place(house: House) -> N
     assert item.count("two") == 2
 
 
-async def test_what_was_asked_again_once_does_not_come_back_when_it_is_asked_again_twice(
+async def test_a_second_retry_does_not_bring_back_the_first_one(
     house: House,
 ) -> None:
     await house.say("one", to=CHAT)
@@ -150,7 +150,7 @@ async def test_what_was_asked_again_once_does_not_come_back_when_it_is_asked_aga
     assert shape(house.provider.sent[-1]) == ["one", "You said: one", "two"]
 
 
-async def test_branch_goes_on_in_a_copy_and_leaves_the_original(house: House) -> None:
+async def test_branch_continues_in_a_copy_and_leaves_the_original(house: House) -> None:
     old = (await house.say("hello", to=CHAT)).conversation
     reply = await _do(house, "/branch Another way")
     assert reply.conversation not in (None, old)
@@ -189,7 +189,7 @@ async def test_compress_says_why_nothing_was_done(house: House) -> None:
     assert "nothing to compact" in (await _do(house, "/compress")).text
 
 
-async def test_what_changes_a_conversation_waits_for_its_turn_and_says_so(house: House) -> None:
+async def test_a_command_that_changes_a_conversation_waits_and_says_so(house: House) -> None:
     await house.say("one", to=CHAT)
     running = await house.hold(to=CHAT)
     for command in ("/undo", "/compress", "/retry", "/rewind 1"):
@@ -233,7 +233,7 @@ async def test_sessions_and_resume_find_by_number_title_part_and_id(house: House
     assert "Garden" in (await _do(house, "/sessions gard")).text
 
 
-async def test_a_conversation_that_was_left_by_new_is_gone_on_with_after_resume(
+async def test_a_conversation_that_was_left_by_new_is_continued_after_resume(
     house: House,
 ) -> None:
     first = (await house.say("remember me", to=CHAT)).conversation
@@ -246,7 +246,7 @@ async def test_a_conversation_that_was_left_by_new_is_gone_on_with_after_resume(
     assert shape(house.provider.sent[-1])[0] == "remember me"
 
 
-async def test_a_conversation_that_ended_by_a_pause_is_gone_on_with_after_resume(
+async def test_a_conversation_that_ended_by_a_pause_is_continued_after_resume(
     store_url: str, tmp_path: Path
 ) -> None:
     clock, policy = Later(), ResetPolicy(idle=timedelta(hours=1))
@@ -276,7 +276,7 @@ async def test_a_conversation_that_has_paused_long_is_not_left_right_after_resum
         assert (await house.say("do you?", to=LOCALLY)).conversation == first
 
 
-async def test_nobody_sees_or_moves_to_what_is_in_another_scope(house: House) -> None:
+async def test_a_conversation_of_another_scope_cannot_be_seen_or_resumed(house: House) -> None:
     theirs = (await house.say("a secret", to=OTHER)).conversation
     await _do(house, "/title Secret plans", at=OTHER)
     await house.say("hello", to=CHAT)

@@ -138,7 +138,7 @@ def test_two_conversations_of_one_scope_have_two_titles(desk: Desk) -> None:
         desk.do(_run, "UPDATE conversation SET title = 'same', titled_by = 'person'")
 
 
-def test_what_was_said_leaves_only_with_its_whole_conversation(desk: Desk) -> None:
+def test_a_message_is_deleted_only_with_its_conversation(desk: Desk) -> None:
     """3.2"""
     started(desk)
     assert desk.do(deletion.mark_deleted, ConversationId("cnv_1"))

@@ -29,7 +29,7 @@ def test_there_are_40_faults_and_one_at_least_for_each_check() -> None:
     assert repaired == {check.name for check in CHECKS if check.repair is not None}
 
 
-async def test_what_can_be_repaired_is_found_exactly_told_exactly_and_repaired(
+async def test_each_repairable_fault_is_found_reported_and_repaired(
     store_url: str, tmp_path: Path
 ) -> None:
     await tell(store_url, tmp_path, REPAIRABLE)
@@ -49,7 +49,7 @@ async def test_what_can_be_repaired_is_found_exactly_told_exactly_and_repaired(
         assert (await fsck.find_problems()).findings == ()
 
 
-async def test_what_only_a_person_can_decide_is_told_and_left_as_it_is(
+async def test_a_fault_that_needs_a_decision_is_reported_and_not_repaired(
     store_url: str, tmp_path: Path
 ) -> None:
     await tell(store_url, tmp_path, UNDECIDED)
@@ -72,7 +72,7 @@ async def _rows(url: str, home: Path) -> dict[str, list[Row]]:
         return await store.read(job)
 
 
-async def test_an_entry_whose_hash_was_made_anew_is_given_away_by_the_next_one(
+async def test_an_entry_with_a_recomputed_hash_is_exposed_by_the_next_one(
     store_url: str, tmp_path: Path
 ) -> None:
     await tell(store_url, tmp_path, ())

@@ -111,7 +111,7 @@ def _interrupted(t: Tx) -> None:
 
 
 @pytest.mark.parametrize("content", [b"not a database at all", b"SQLite format 3\0 but broken" * 9])
-async def test_what_is_no_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
+async def test_a_file_that_is_not_a_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "clew.db"
     file.write_bytes(content)
     with pytest.raises(StoreError):
@@ -138,9 +138,7 @@ def test_a_network_file_system_is_refused_before_anything_is_made(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_what_a_job_wrote_before_it_failed_is_not_there(
-    new_store_url: str, tmp_path: Path
-) -> None:
+async def test_a_failed_job_leaves_no_writes(new_store_url: str, tmp_path: Path) -> None:
     """3.8: all of a transaction, or nothing."""
 
     def job(t: Tx) -> None:

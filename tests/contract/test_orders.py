@@ -169,7 +169,7 @@ async def test_a_key_stays_free_when_the_order_could_not_be_placed(shop: Shop) -
     assert not (await shop.place("hello", key=KEY)).duplicate
 
 
-async def test_what_was_answered_under_a_key_is_gone_with_its_conversation(shop: Shop) -> None:
+async def test_an_answer_under_a_key_is_deleted_with_its_conversation(shop: Shop) -> None:
     first = await shop.place("hello", key=KEY)
     await shop.store.write(idempotency.store_answer, KEY.key, status=200, answer="hi")
     await shop.store.write(deletion.mark_deleted, first.conversation_id)
@@ -184,7 +184,7 @@ async def test_the_same_order_placed_again_is_the_same(shop: Shop) -> None:
     assert first.inbox_id == again.inbox_id == item.id
 
 
-async def test_a_history_goes_on_where_it_stands(shop: Shop) -> None:
+async def test_a_history_continues_its_conversation(shop: Shop) -> None:
     first = await shop.resend(shop.item("one"))
     await shop.answer(first, "1")
     assert await shop.resend(shop.item("two"), "one", "1") == first
@@ -201,7 +201,7 @@ async def test_a_history_that_stands_nowhere_is_the_base_of_a_new_conversation(s
 
 
 @pytest.mark.parametrize("what", ["unanswered", "running", "queued", "another answer", "went on"])
-async def test_a_history_does_not_go_on_where_more_or_less_was_said(shop: Shop, what: str) -> None:
+async def test_a_history_with_more_or_fewer_messages_does_not_match(shop: Shop, what: str) -> None:
     first = await shop.resend(shop.item("one"))
     if what == "running":
         await shop.begin(first)
@@ -263,7 +263,7 @@ async def test_an_abandoned_order_has_its_turn_cancelled(shop: Shop) -> None:
     assert (await shop.store.read(turn_queries.get_turn, begun.turn.id)).stop is StopRequest.CANCEL
 
 
-async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:
+async def test_a_turn_that_others_joined_continues(shop: Shop) -> None:
     first = await shop.repeat(shop.item("a", DoubleText.STEER))
     begun = await shop.begin(first.conversation_id)
     second = await shop.repeat(shop.item("b", DoubleText.STEER))

@@ -31,7 +31,7 @@ def test_a_turn_that_outlasts_its_lease_again_and_again_is_given_up(desk: Desk) 
         assert begun.turn.resumes == count
 
 
-def test_what_another_owner_took_over_is_not_counted_by_the_one_that_lost_it(desk: Desk) -> None:
+def test_work_that_another_owner_took_over_is_not_counted_by_the_first(desk: Desk) -> None:
     lost = started(desk).lease
     desk.world.now += LEASE_MS
     desk.do(acting.begin, OTHER)

@@ -139,7 +139,7 @@ def test_a_message_that_is_accepted_while_its_route_starts_afresh_is_cancelled_w
 
 @pytest.mark.parametrize("anew", [False, True], ids=["added", "made anew"])
 @pytest.mark.parametrize("deleted_first", [False, True], ids=["indexed first", "deleted first"])
-def test_what_is_deleted_while_it_is_indexed_is_in_no_index(
+def test_a_message_deleted_while_it_is_indexed_is_in_no_index(
     overlap: Overlap, desk: Desk, anew: bool, deleted_first: bool
 ) -> None:
     desk.do(acting.append, started(desk).lease, "ent_1", "ent_2")
@@ -414,9 +414,7 @@ def test_nothing_is_accepted_into_a_conversation_that_is_being_deleted(
     assert isinstance(accepted, NotFound)
 
 
-def test_what_is_accepted_while_a_delete_begins_is_cancelled_with_the_rest(
-    overlap: Overlap, desk: Desk
-) -> None:
+def test_an_input_accepted_during_a_deletion_is_cancelled(overlap: Overlap, desk: Desk) -> None:
     """3.9"""
     desk.do(acting.accept, message("inb_1"))
     _, deleted = overlap(

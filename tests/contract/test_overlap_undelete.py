@@ -99,9 +99,7 @@ def test_the_end_of_the_time_that_waits_for_an_undoing_ends_nothing(
     assert ended is False
 
 
-def test_a_deletion_that_waits_for_an_undoing_is_one_of_its_own(
-    overlap: Overlap, desk: Desk
-) -> None:
+def test_a_deletion_that_can_be_undone_is_a_separate_state(overlap: Overlap, desk: Desk) -> None:
     started(desk)
     desk.do(delete)
     head = desk.do(undelete.list_deleted_conversations, viewer=LOCAL)[0].entries

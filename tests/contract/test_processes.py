@@ -126,7 +126,7 @@ async def test_an_owner_that_was_stopped_past_its_lease_fails_at_its_first_write
     assert (await store.write(acting.append, taken.lease, "ent_1"))[0].seq == 2
 
 
-async def test_an_owner_that_is_late_but_was_not_overtaken_goes_on(
+async def test_an_owner_that_is_late_but_was_not_overtaken_continues(
     store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     await store.write(tasks.prepare, 1)

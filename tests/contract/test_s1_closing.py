@@ -60,7 +60,7 @@ async def test_s1_1_while_another_client_is_attached_closing_only_detaches(
         assert not (await house.head(TALK.key)).is_open
 
 
-async def test_s1_1_where_a_channel_leads_closing_only_detaches(
+async def test_s1_1_closing_a_conversation_of_a_channel_only_detaches(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path) as house:

@@ -162,7 +162,7 @@ async def test_s1_11_whatever_would_come_back_to_a_continuation_keeps_it(
     assert await _left(given, used_by) == (1, [(OLD, COMPRESSION), (NEW, None)])
 
 
-async def test_s1_11_who_looks_at_a_continuation_keeps_it_and_who_is_gone_does_not(
+async def test_s1_11_a_live_client_keeps_a_continuation_and_a_dead_one_does_not(
     store_url: str, tmp_path: Path
 ) -> None:
     given = _plan(store_url, tmp_path)

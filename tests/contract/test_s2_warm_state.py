@@ -113,7 +113,7 @@ def _messages(body: bytes) -> bytes:
     return begun[: begun.index(b"}", last) + 1]
 
 
-async def test_s2_3_what_another_process_appends_is_in_the_next_request(
+async def test_s2_3_an_entry_of_another_process_is_in_the_next_request(
     store_url: str, tmp_path: Path
 ) -> None:
     begun = given(store_url, tmp_path)

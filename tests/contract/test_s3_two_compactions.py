@@ -175,7 +175,7 @@ async def test_s3_2_the_lock_belongs_to_the_conversation_whatever_session_id_it_
         assert await house.store.read(look, SessionId(OLD)) is None
 
 
-async def test_s3_2_the_lock_of_a_process_that_died_holds_nobody_up(
+async def test_s3_2_the_lock_of_a_dead_process_blocks_nothing(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path, session_ids=[OLD, NEW], window=WINDOW) as house:

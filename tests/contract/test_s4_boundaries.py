@@ -60,7 +60,7 @@ async def test_s4_1_a_new_conversation_finalizes_the_session_that_it_leaves(
         await product.tells(FINALIZED)
 
 
-async def test_s4_2_a_new_conversation_tells_of_the_session_that_it_opens(
+async def test_s4_2_a_new_conversation_reports_the_session_that_it_opens(
     store_url: str, tmp_path: Path
 ) -> None:
     given = plan(store_url, tmp_path, telegram=True, session_ids=IDS)
@@ -72,7 +72,7 @@ async def test_s4_2_a_new_conversation_tells_of_the_session_that_it_opens(
         assert await product.lineage(CHAT) == [("sess-new", None)]
 
 
-async def test_s4_3_finalize_is_told_before_reset_and_each_once_also_over_a_restart(
+async def test_s4_3_finalize_is_called_before_reset_and_each_once_also_over_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     clock = Later()
@@ -111,7 +111,7 @@ def _dies(url: str, home: Path, provider: str) -> None:
     asyncio.run(_die_at_new(given))
 
 
-async def test_s4_3_what_a_killed_process_did_not_tell_is_told_after_a_restart(
+async def test_s4_3_a_killed_process_leaves_its_notifications_to_the_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     given = plan(store_url, tmp_path, clock=Later(MINUTES))
@@ -228,7 +228,7 @@ def on_session_finalize(session_id):
 """
 
 
-async def test_s4_5_a_plugin_that_hangs_holds_up_nobody(store_url: str, tmp_path: Path) -> None:
+async def test_s4_5_a_plugin_that_hangs_blocks_nothing(store_url: str, tmp_path: Path) -> None:
     given = plan(store_url, tmp_path, telegram=True, plugins=("hangs", "diary"))
     given.home.plugin("hangs", HANGS)
     async with running(given) as product:

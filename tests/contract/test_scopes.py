@@ -199,9 +199,7 @@ async def test_a_conversation_is_theirs_alone_and_the_owners(
     assert allowed == theirs | {("local", owner) for owner in PLACES}
 
 
-async def test_what_is_not_theirs_is_as_if_it_were_not_there(
-    store_url: str, tmp_path: Path
-) -> None:
+async def test_a_conversation_of_another_scope_is_not_found(store_url: str, tmp_path: Path) -> None:
     viewer = scope_of(PLACES["B"])
     async with opened(store_url, tmp_path) as engine:
         talk = await begun(engine, "A")
@@ -220,7 +218,7 @@ async def test_what_is_not_theirs_is_as_if_it_were_not_there(
 
 
 @pytest.mark.parametrize("viewer", ["itself", "local"])
-async def test_a_title_is_taken_within_a_scope_whoever_gives_it(
+async def test_a_title_is_unique_within_a_scope(
     viewer: str, store_url: str, tmp_path: Path
 ) -> None:
     async with opened(store_url, tmp_path) as engine:
@@ -250,9 +248,7 @@ async def test_threads_and_people_of_a_group_are_one_scope(store_url: str, tmp_p
         assert await shown(engine, scope_of(other), talk)
 
 
-async def test_what_clients_open_in_passing_belongs_to_the_owner(
-    store_url: str, tmp_path: Path
-) -> None:
+async def test_an_ad_hoc_conversation_belongs_to_the_owner(store_url: str, tmp_path: Path) -> None:
     async with opened(store_url, tmp_path) as engine:
         accepted = await engine.submit(f"{WORD}!", target=local_route("passing"))
         found = (await engine.get_view(accepted.conversation_id)).conversation

@@ -157,7 +157,7 @@ async def test_whatever_stands_in_a_message_finds_it(
             assert seq in await log.find(part)
 
 
-async def test_nobody_finds_what_was_said_in_another_scope(store: Store, indexed: bool) -> None:
+async def test_search_finds_no_message_of_another_scope(store: Store, indexed: bool) -> None:
     ann, bob = await Log.open(store, ANN), await Log.open(store, BOB)
     await ann.say("a secret of ann")
     await bob.say("nothing", "a secret of bob")
@@ -218,7 +218,7 @@ async def test_a_cursor_that_is_not_ours_is_refused(store: Store, cursor: str) -
         await log.page("word", cursor=cursor)
 
 
-async def test_what_was_just_said_is_found_at_once(store: Store) -> None:
+async def test_a_new_message_is_found_at_once(store: Store) -> None:
     log = await Log.open(store)
     await log.say("old word")
     await update_index(store)
@@ -285,7 +285,7 @@ async def test_catching_up_stops_after_so_many_slices(store: Store) -> None:
     assert await count(store) == 600
 
 
-async def test_an_index_made_anew_has_everything_once(store: Store) -> None:
+async def test_a_rebuilt_index_has_everything_once(store: Store) -> None:
     log = await Log.open(store)
     await log.say(*["word"] * 10)
     await update_index(store)
@@ -314,9 +314,7 @@ async def test_a_change_of_script_is_a_border_of_words(
     assert await log.find(query) == [1]
 
 
-async def test_an_index_that_an_older_version_made_is_made_anew(
-    store_url: str, tmp_path: Path
-) -> None:
+async def test_an_index_of_an_older_version_is_rebuilt(store_url: str, tmp_path: Path) -> None:
     def forget(t: Tx) -> None:
         t.execute("DELETE FROM migration WHERE number = 4")
 

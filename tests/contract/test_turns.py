@@ -104,7 +104,7 @@ def test_a_burst_is_merged_into_one_turn(desk: Desk) -> None:
     assert outcomes == [InboxOutcome.TURN, InboxOutcome.MERGED, InboxOutcome.MERGED]
 
 
-def test_what_was_stored_before_the_clock_went_back_is_due_at_once(desk: Desk) -> None:
+def test_an_item_stored_before_the_clock_went_back_is_due_at_once(desk: Desk) -> None:
     desk.world.alive.add(ME)
     desk.do(acting.accept, message("inb_1", DoubleText.COLLECT))
     new = NewDelivery(
@@ -211,7 +211,7 @@ def _wait(desk: Desk) -> None:
     assert desk.do(turns.suspend_turn, lease, T1).state is TurnState.WAITING
 
 
-def test_a_message_that_steers_ends_a_wait_whoever_looks_for_work(desk: Desk) -> None:
+def test_a_steering_message_ends_a_wait_in_every_process(desk: Desk) -> None:
     _wait(desk)
     desk.do(acting.accept, message("inb_2", DoubleText.STEER))
     assert desk.do(work_of.find_due_work, me=OTHER) == {C1: desk.world.now}

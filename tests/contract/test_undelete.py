@@ -48,7 +48,7 @@ def test_a_deleted_conversation_comes_back_with_all_that_was_said(desk: Desk) ->
     assert desk.do(invariants.check) == []
 
 
-def test_who_wrote_before_the_deletion_cannot_write_after_it_was_undone(desk: Desk) -> None:
+def test_an_owner_from_before_a_deletion_cannot_write_after_its_undo(desk: Desk) -> None:
     begun = started(desk)
     desk.do(deletion.mark_deleted, C1, undo_for=GRACE)
     desk.do(undelete.undelete_conversation, C1, viewer=LOCAL)

@@ -73,7 +73,7 @@ def run(home: Path, capsys: pytest.CaptureFixture[str], *args: str) -> str:
     return capsys.readouterr().out
 
 
-def test_what_it_adds_appears_on_the_command_line(
+def test_commands_of_a_feature_appear_on_the_command_line(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "garden         Show the garden." in run(home, capsys, "--help")

@@ -83,7 +83,9 @@ async def test_commands_of_a_turn_share_a_workspace_and_tell_how_they_ended(tmp_
     assert where.read_text() == "/\n"
 
 
-async def test_what_no_process_can_be_given_is_refused_in_a_sentence(tmp_path: Path) -> None:
+async def test_an_argument_that_no_process_can_take_is_refused_in_a_sentence(
+    tmp_path: Path,
+) -> None:
     refused = (
         (shell("echo a\0b"), "error: command holds the character NUL: leave it out"),
         (shell("  \n"), "error: command is empty"),

@@ -151,7 +151,7 @@ async def test_a_stream_names_them_at_its_begin_and_in_its_last_chunk(server: Se
 
 
 @pytest.mark.parametrize("kind", ["conversation", "session", "route"])
-async def test_a_conversation_goes_on_under_any_of_its_names(server: Server, kind: str) -> None:
+async def test_a_conversation_continues_under_any_of_its_names(server: Server, kind: str) -> None:
     first = await server.say("one")
     name = {
         "conversation": first.headers["X-Clew-Conversation"],
@@ -178,7 +178,7 @@ async def test_an_id_of_nothing_is_not_found(server: Server) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-async def test_a_failure_of_the_provider_is_told_once_and_not_repeated_by_the_client(
+async def test_a_failure_of_the_provider_is_reported_once_and_not_repeated_by_the_client(
     server: Server, provider: FakeProvider, stream: bool
 ) -> None:
     provider.script = always(Fail("authentication"))
@@ -276,7 +276,7 @@ async def test_a_message_in_mid_turn_waits_for_its_own_turn(
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-async def test_a_turn_that_somebody_stopped_has_no_answer(
+async def test_a_stopped_turn_has_no_answer(
     server: Server, provider: FakeProvider, stream: bool
 ) -> None:
     provider.script = always(Text("never to be heard in full", chunks=20, delay=0.2))

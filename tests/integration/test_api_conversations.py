@@ -139,7 +139,7 @@ async def test_a_list_is_narrowed_by_a_part_of_the_title(on_each: Server) -> Non
     assert nul.json()["items"] == []
 
 
-async def test_what_was_said_is_found(on_each: Server) -> None:
+async def test_messages_are_found(on_each: Server) -> None:
     await on_each.say("the needle in the haystack")
     page = shaped(await on_each.http.get("/api/search", params={"query": "needle"}), models.HitList)
     assert {each["seq"] for each in page["items"]} == {1, 2}
@@ -301,7 +301,7 @@ async def test_a_deleted_conversation_is_gone(on_each: Server) -> None:
     assert anew.headers["X-Clew-Conversation"] != conversation
 
 
-async def test_a_deleted_conversation_is_brought_back_and_goes_on(on_each: Server) -> None:
+async def test_a_deleted_conversation_is_brought_back_and_continues(on_each: Server) -> None:
     said = await on_each.say("one")
     conversation = said.headers["X-Clew-Conversation"]
     before = (await on_each.http.get("/api/conversations/talk")).json()

@@ -102,7 +102,7 @@ async def test_a_token_may_hold_any_letters(tmp_path: Path) -> None:
             assert (await client.get(f"{url}/v1/models", headers=[header])).status_code == 200
 
 
-async def test_a_token_is_read_anew_and_its_place_told_to_nobody(
+async def test_a_token_is_read_again_and_its_place_is_not_revealed(
     server: Server, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -241,7 +241,7 @@ async def test_a_head_that_is_too_large_is_refused(server: Server) -> None:
         assert (await raw.answer())[0] == 431
 
 
-async def test_what_is_no_request_is_refused_in_the_same_shape(server: Server) -> None:
+async def test_an_invalid_request_is_refused_in_the_same_shape(server: Server) -> None:
     async with Raw.to(server) as raw:
         await raw.send(b"NONSENSE\r\n\r\n")
         status, body = await raw.answer()
@@ -340,7 +340,9 @@ async def test_readiness_says_nothing_about_the_store(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/conversations/talk/messages"])
-async def test_what_could_not_be_stored_may_be_sent_again(server: Server, path: str) -> None:
+async def test_a_message_that_could_not_be_stored_may_be_sent_again(
+    server: Server, path: str
+) -> None:
     await server.store.aclose()
     answer = await server.http.post(
         path,

@@ -108,7 +108,7 @@ async def say(server: Server, text: str) -> None:
     assert answer.status_code == 202
 
 
-async def test_a_turn_is_told_as_it_happens(server: Server, provider: FakeProvider) -> None:
+async def test_a_turn_is_reported_as_it_happens(server: Server, provider: FakeProvider) -> None:
     await server.say("before")
     provider.script = reply_in_sequence(
         [
@@ -146,7 +146,7 @@ async def test_from_any_seq_the_rest_comes_once_and_in_order(
             assert by_query == by_header
 
 
-async def test_who_comes_back_misses_nothing_and_hears_nothing_twice(server: Server) -> None:
+async def test_a_resubscribed_client_misses_and_repeats_nothing(server: Server) -> None:
     await say(server, "one")
     seen = [event for event in await until_closed(events(server)) if event.name == "entry"]
     await say(server, "two")
@@ -159,7 +159,7 @@ async def test_who_comes_back_misses_nothing_and_hears_nothing_twice(server: Ser
     assert [event.id for event in seen] == [1, 2, 3, 4, 5, 6]
 
 
-async def test_who_comes_late_is_told_the_text_so_far(
+async def test_a_late_subscriber_gets_the_text_so_far(
     server: Server, provider: FakeProvider
 ) -> None:
     await server.say("before")

@@ -78,7 +78,7 @@ async def hang_up(server: Server, headers: dict[str, str], *, stream: bool) -> N
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("case", CASES)
-async def test_who_can_come_back_has_an_answer_waiting(
+async def test_a_caller_that_can_return_finds_the_answer(
     server: Server, case: str, stream: bool
 ) -> None:
     headers, outcome = CASES[case]

@@ -70,6 +70,6 @@ async def test_a_page_that_is_not_named_can_neither_ask_nor_read(
 
 
 @pytest.mark.parametrize("wrong", ["*", "localhost:5173", "http://localhost:5173/page", "null"])
-def test_what_is_no_origin_is_refused(tmp_path: Path, wrong: str) -> None:
+def test_an_invalid_origin_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(SettingsError, match=r"api\.origins"):
         load_settings(home=tmp_path, flags={"api.origins": wrong}, environ={})

@@ -64,7 +64,7 @@ def url(postgres_databases: Databases) -> Iterator[str]:
         yield found
 
 
-async def test_only_where_nothing_was_stored_a_client_is_told_to_come_again(
+async def test_a_client_is_told_to_retry_only_if_nothing_was_stored(
     url: str, tmp_path: Path
 ) -> None:
     async with behind_a_proxy(url, tmp_path, always(Text("yes"))) as (server, proxy, _):
@@ -92,7 +92,7 @@ async def test_only_where_nothing_was_stored_a_client_is_told_to_come_again(
         assert asked == ["hello", "message one", "message two", "four"]
 
 
-async def test_what_a_model_said_while_the_database_was_away_is_stored_when_it_is_back(
+async def test_an_answer_made_during_an_outage_is_stored_afterwards(
     url: str, tmp_path: Path
 ) -> None:
     script = always(Slow(Text("yes"), seconds=0.3))

@@ -98,7 +98,7 @@ async def test_followers_of_a_silent_conversation_see_that_the_stream_is_there(
     assert seen == ["retry: 1000", "", ": still here", "", ": still here", ""]
 
 
-async def test_followers_are_told_that_the_conversation_was_deleted(server: Server) -> None:
+async def test_followers_are_notified_of_a_deletion(server: Server) -> None:
     said = await server.say("hello")
     path = "/api/conversations/talk/events?after=2"
     async with server.http.stream("GET", path) as answer:

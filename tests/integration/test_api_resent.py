@@ -73,7 +73,7 @@ def contents(provider: FakeProvider) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("system", [None, "be brief"], ids=["bare", "with a system message"])
-async def test_a_history_that_is_the_context_goes_on_in_its_conversation(
+async def test_a_history_that_is_the_context_continues_in_its_conversation(
     store_url: str, tmp_path: Path, provider: FakeProvider, system: str | None
 ) -> None:
     async with running(settings_for(tmp_path, provider=provider, store_url=store_url)) as server:
@@ -128,7 +128,7 @@ async def test_two_that_begin_alike_stay_apart(server: Server) -> None:
     assert len({*first.conversations, *second.conversations}) == 2
 
 
-async def test_of_many_that_go_on_at_once_one_gets_the_conversation(
+async def test_of_many_concurrent_continuations_one_gets_the_conversation(
     store_url: str, tmp_path: Path, provider: FakeProvider
 ) -> None:
     async with running(settings_for(tmp_path, provider=provider, store_url=store_url)) as server:
@@ -206,7 +206,7 @@ async def test_a_conversation_that_was_rewound_is_not_the_same_any_more(server: 
     assert client.conversations[0] != client.conversations[1]
 
 
-async def test_a_deleted_conversation_is_begun_anew_from_its_history(server: Server) -> None:
+async def test_a_deleted_conversation_is_restarted_from_its_history(server: Server) -> None:
     client = Client(server)
     await client.say("one")
     await server.engine.delete_conversation(

@@ -158,7 +158,7 @@ async def test_a_compaction_with_nothing_to_do_says_so_and_asks_no_model(
         await _post(server, "talk", "compact", body, 400)
 
 
-async def test_a_summary_that_is_no_good_is_told_and_changes_nothing(
+async def test_a_summary_that_is_no_good_is_reported_and_changes_nothing(
     server: Server, provider: FakeProvider
 ) -> None:
     """B005"""
@@ -195,7 +195,7 @@ async def test_a_second_compaction_is_refused_while_one_is_under_way(
     assert model.summaries == 1
 
 
-async def test_a_compaction_is_refused_while_somebody_outside_compacts(
+async def test_a_compaction_is_refused_while_another_process_compacts(
     server: Server, model: Summarising
 ) -> None:
     said = await server.say("hello")

@@ -32,7 +32,7 @@ async def test_health_and_models_are_answered_at_once_and_balancers_go_elsewhere
         assert ready.headers["retry-after"] == "1"
 
 
-async def test_what_needs_the_engine_waits_for_it() -> None:
+async def test_a_request_that_needs_the_engine_waits_for_it() -> None:
     app = starting()
     async with client(app) as http:
         asked = asyncio.create_task(http.post("/v1/chat/completions", json={}))
@@ -44,7 +44,7 @@ async def test_what_needs_the_engine_waits_for_it() -> None:
         assert (await http.get("/v1/models")).text == "the engine's answer"
 
 
-async def test_what_waits_is_refused_when_the_server_stops_before_the_engine_is_there() -> None:
+async def test_waiting_requests_are_refused_when_the_server_stops_during_its_start() -> None:
     leaving = ShutdownSignals()
     app = StartupApp(models=("clew",), token=None, leaving=leaving)
     async with client(app) as http:
@@ -58,7 +58,7 @@ async def test_what_waits_is_refused_when_the_server_stops_before_the_engine_is_
         assert (await http.get("/healthz")).status_code == 200
 
 
-async def test_nobody_sees_more_without_the_token_than_later() -> None:
+async def test_a_starting_server_reveals_no_more_without_the_token_than_later() -> None:
     app = starting(token=Secret.from_text("a-token-of-ours"))
     async with client(app) as http:
         assert (await http.get("/healthz")).status_code == 200

@@ -49,9 +49,7 @@ async def test_three_hundred_tiny_messages_are_answered_each_once(
     [b"POST /v1/chat", _HEAD.encode(), (_HEAD + 'Content-Length: 500\r\n\r\n{"mess').encode()],
     ids=["line", "head", "body"],
 )
-async def test_a_hundred_clients_that_do_not_go_on_are_in_nobodys_way(
-    server: Server, begun: bytes
-) -> None:
+async def test_a_hundred_stalled_clients_block_nobody(server: Server, begun: bytes) -> None:
     async with dangling(server, begun, clients=100) as writers:
         for number in range(5):
             for writer in writers:

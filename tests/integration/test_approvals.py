@@ -43,7 +43,7 @@ async def _questions(world: World, conversation: ConversationId) -> Sequence[App
     return await world.engine.list_approvals(conversation)
 
 
-async def test_what_needs_no_approval_runs_at_once_and_all_results_are_one_request(
+async def test_calls_without_approval_run_at_once_and_all_results_are_one_request(
     world: World,
 ) -> None:
     accepted = await world.say("a: pay look dare send")
@@ -149,7 +149,7 @@ async def test_an_approved_call_whose_run_was_cut_off_is_not_run_again(
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_a_question_that_nobody_answers_in_time_is_answered_no(
+async def test_an_unanswered_question_expires_as_denied(
     store_url: str, tmp_path: Path, restarted: bool
 ) -> None:
     clock = ShiftedClock()
@@ -174,7 +174,7 @@ async def test_a_question_that_nobody_answers_in_time_is_answered_no(
         assert await world.shape(accepted.conversation_id) == shape
 
 
-async def test_of_many_answers_the_first_counts_and_the_others_are_told(world: World) -> None:
+async def test_of_many_answers_the_first_counts_and_the_others_are_informed(world: World) -> None:
     accepted = await world.say("a: pay")
     question = await world.question(accepted.conversation_id)
     answers = await asyncio.gather(

@@ -60,7 +60,7 @@ def test_a_backup_has_every_row_of_every_table_and_is_for_its_owner_alone(
     assert files.read_stamp(file) == int(found.taken_at.timestamp())
 
 
-def test_what_the_oldest_backup_has_is_not_written_again(tmp_path: Path, file: Path) -> None:
+def test_pages_of_the_oldest_backup_are_not_written_again(tmp_path: Path, file: Path) -> None:
     stores.fill(SQLITE, tmp_path)
     first, second = taken(tmp_path, file), taken(tmp_path, file)
     stores.write(SQLITE, tmp_path, acting.accept, acting.message("inb_9"))
@@ -163,7 +163,7 @@ def test_a_damaged_store_on_postgresql_does_not_replace_a_good_backup(
     assert names(file) == ["clew.backup"]
 
 
-def test_what_can_be_repaired_is_told_and_is_no_reason_against_a_backup(
+def test_a_repairable_fault_is_reported_and_does_not_prevent_a_backup(
     tmp_path: Path, file: Path
 ) -> None:
     stores.fill(SQLITE, tmp_path)
@@ -200,7 +200,7 @@ def test_ctrl_c_leaves_no_partial_file_and_the_backup_as_it_was(
     assert names(file) == ["clew.backup"]
 
 
-def test_what_a_killed_backup_left_is_no_backup_and_is_used_by_the_next(
+def test_a_killed_backup_is_not_valid_and_the_next_one_reuses_it(
     tmp_path: Path, file: Path
 ) -> None:
     stores.fill(SQLITE, tmp_path)
@@ -267,7 +267,7 @@ def no_room_after(size: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_told_and_costs_no_backup(
+def test_a_full_disk_is_reported_and_costs_no_backup(
     store_url: str, tmp_path: Path, file: Path
 ) -> None:
     stores.fill(store_url, tmp_path)
@@ -278,7 +278,7 @@ def test_a_full_disk_is_told_and_costs_no_backup(
     assert stores.differing(store_url, f"sqlite:///{file}", tmp_path) == []
 
 
-def test_a_place_that_may_not_be_written_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_place_that_may_not_be_written_is_reported_with_what_to_do(tmp_path: Path) -> None:
     with (
         pytest.raises(StoreError, match=r"Permission denied.*change its owner or mode"),
         translate_os_errors(tmp_path),

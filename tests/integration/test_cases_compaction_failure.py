@@ -106,7 +106,7 @@ async def test_b034_leaving_does_not_wait_for_a_summary(tmp_path: Path) -> None:
         assert await sessions_of(desk, talk) == ["start", "compression"]
 
 
-async def test_b036_a_turn_goes_on_where_compacting_would_help_nothing(tmp_path: Path) -> None:
+async def test_b036_a_turn_continues_where_compacting_would_help_nothing(tmp_path: Path) -> None:
     ran: list[int] = []
 
     def note(number: int) -> str:
@@ -163,7 +163,7 @@ async def test_b037_a_summary_of_the_wrong_kind_is_no_error_of_every_turn(tmp_pa
     [Fail("unknown_model"), Hang(), Text("no")],
     ids=["unknown", "hangs", "refused"],
 )
-async def test_where_the_summariser_fails_the_main_model_summarises_at_once(
+async def test_the_main_model_summarises_at_once_if_the_summariser_fails(
     tmp_path: Path, broken: Reply
 ) -> None:
     hasty = HarnessCompactor(deadline=timedelta(seconds=0.3))

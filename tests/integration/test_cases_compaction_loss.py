@@ -173,7 +173,7 @@ async def test_b011_without_a_summariser_an_old_conversation_is_answered_in_full
         assert await sessions_of(desk, talk) == ["start"]
 
 
-async def test_b014_who_only_looks_at_a_long_conversation_compacts_nothing(
+async def test_b014_looking_at_a_long_conversation_compacts_nothing(
     tmp_path: Path,
 ) -> None:
     plays = Plays()

@@ -71,7 +71,7 @@ async def test_b024_a_hundred_clients_that_come_and_go_leave_no_thread(tmp_path:
             assert threading.active_count() <= before + 2
 
 
-async def test_b025_what_the_provider_counted_wins_over_an_estimate(tmp_path: Path) -> None:
+async def test_b025_the_count_of_the_provider_wins_over_an_estimate(tmp_path: Path) -> None:
     """The estimate is 11,300 tokens, the threshold 10,000, and the provider counted 5,800."""
     plays = Plays(turn=always(Text("an answer", usage=ReplyUsage(5_800, 10))))
     async with open_desk(tmp_path, "chat", policy=CompactionPolicy(window=13_334)) as desk:
@@ -86,7 +86,9 @@ async def test_b025_what_the_provider_counted_wins_over_an_estimate(tmp_path: Pa
         assert await sessions_of(desk, talk) == ["start", "compression"]
 
 
-async def test_b026_instructions_that_leave_no_room_are_told_at_the_start(tmp_path: Path) -> None:
+async def test_b026_instructions_that_leave_no_room_are_reported_at_the_start(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "SOUL.md").write_text("You know everything about rivers. " * 400)
     flags = {"model.name": "offline", "model.context_window": "4000"}
     settings = load_settings(home=tmp_path, flags=flags, environ={})
@@ -114,7 +116,7 @@ async def test_b026_a_first_message_is_answered_or_clearly_refused(
         assert plays.summaries == []
 
 
-async def test_b028_with_compaction_off_an_overflow_is_told_and_a_larger_model_goes_on(
+async def test_b028_with_compaction_off_an_overflow_is_reported_and_a_larger_model_continues(
     tmp_path: Path,
 ) -> None:
     plays = Plays()
@@ -173,7 +175,7 @@ async def test_b030_a_result_larger_than_the_window_is_shortened(
         assert await desk.check() == []
 
 
-async def test_b030_what_cannot_be_made_to_fit_is_told(tmp_path: Path) -> None:
+async def test_b030_a_context_that_cannot_fit_is_reported(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat") as desk:
         talk = await filled(desk, 4, size=SIZE)
         plays = Plays()

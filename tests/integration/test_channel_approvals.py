@@ -98,7 +98,7 @@ async def test_a_text_that_is_no_command_approves_nothing(desk: MemoryDesk) -> N
     assert desk.world.tools.ran == {}
 
 
-async def test_where_several_wait_one_is_chosen_by_a_number_that_stays(desk: MemoryDesk) -> None:
+async def test_one_of_several_approvals_is_chosen_by_a_stable_number(desk: MemoryDesk) -> None:
     desk.platform.post_message("pay dare")
     conversation = await questions(desk, 2)
     open_ = await desk.world.engine.list_approvals(conversation)
@@ -383,7 +383,7 @@ def test_a_question_shows_all_of_what_would_run_and_nothing_in_it_ends_the_code(
         )
 
 
-def test_what_is_not_seen_is_written_as_an_escape() -> None:
+def test_an_invisible_character_is_written_as_an_escape() -> None:
     text = format_question(
         approval(json.dumps({"x": "a\u202eb\u200b\ufeff\U000e0041"}, ensure_ascii=False))
     ).text

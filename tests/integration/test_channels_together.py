@@ -135,7 +135,9 @@ PLATFORMS: Mapping[str, Callable[[ExitStack], ChannelPlatform]] = {
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-async def test_b085_a_wait_of_any_length_is_told_to_the_gate_and_not_waited_for(name: str) -> None:
+async def test_b085_a_wait_of_any_length_is_passed_to_the_gate_and_blocks_nothing(
+    name: str,
+) -> None:
     """On a later part and on an edit: the channel itself never sleeps."""
     with ExitStack() as stack:
         platform = PLATFORMS[name](stack)

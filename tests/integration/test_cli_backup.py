@@ -30,7 +30,7 @@ def data(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_what_they_did_is_told_to_people(
+def test_the_result_is_a_sentence_for_people(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, other = str(tmp_path / "backup"), tmp_path / "other"
@@ -48,7 +48,7 @@ def test_what_they_did_is_told_to_people(
         assert remarks in printed.err
 
 
-def test_what_they_did_is_data_for_programs(
+def test_the_result_is_data_for_programs(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, other = str(tmp_path / "backup"), tmp_path / "other"
@@ -67,7 +67,7 @@ def test_what_they_did_is_data_for_programs(
     assert (moved["counts"], moved["resumed"]) == (taken["counts"], False)
 
 
-def test_what_cannot_be_is_a_sentence_and_an_exit_code(
+def test_an_impossible_request_gives_a_sentence_and_an_exit_code(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "letter").write_text("Dear Theseus")

@@ -186,7 +186,7 @@ def test_check_is_quiet_about_right_settings(clew: Program) -> None:
     assert clew.json("config", "check", "--json") == {"ok": True, "problems": [], "warnings": []}
 
 
-def test_check_tells_every_problem_at_once(clew: Program) -> None:
+def test_check_reports_every_problem_at_once(clew: Program) -> None:
     file = clew.write("[model]\nnam = 'x'\n[session]\nidle = 'soon'\n")
     done = clew("config", "check", CLEW_API__PORT="x")
     assert (done.returncode, done.stdout) == (2, "")
@@ -216,7 +216,7 @@ def test_check_also_tries_what_is_only_read_later(clew: Program) -> None:
 
 
 @posix
-def test_warnings_are_told_on_stderr(clew: Program) -> None:
+def test_warnings_are_reported_on_stderr(clew: Program) -> None:
     clew.write(f"[api]\ntoken = '{SECRET}'\n", mode=0o644)
     for command in ("show", "check"):
         done = clew("config", command)

@@ -70,7 +70,7 @@ def test_an_export_goes_to_another_home_and_comes_back_the_same(
     assert "hello one" in clew("sessions", "show", "one", home="other")[1]
 
 
-def test_copies_and_what_was_deleted_are_told(clew: Clew, export: Path) -> None:
+def test_copies_and_deleted_conversations_are_reported(clew: Clew, export: Path) -> None:
     assert clew("chat", "-c", "one", "more")[0] == 0
     assert clew("sessions", "delete", "two", "--yes")[0] == 0
     assert clew("sessions", "import", export, home="other")[0] == 0
@@ -171,7 +171,7 @@ def test_the_page_of_one_conversation_has_its_title(clew: Clew) -> None:
     assert "<title>Conversations</title>" in everything
 
 
-def test_mistakes_are_told_in_a_sentence(clew: Clew, tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_a_sentence(clew: Clew, tmp_path: Path) -> None:
     assert "pass --all" in clew("sessions", "export")[2]
     assert "pass --all" in clew("sessions", "export", "main", "--all")[2]
     assert "`clew sessions list` shows" in clew("sessions", "export", "none")[2]
@@ -184,7 +184,7 @@ def test_mistakes_are_told_in_a_sentence(clew: Clew, tmp_path: Path) -> None:
     assert (code, "line 1: the file is not an export of Clew" in err) == (1, True)
 
 
-def test_an_import_that_is_stopped_says_how_to_go_on(
+def test_an_import_that_is_stopped_says_how_to_continue(
     clew: Clew, export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = imports.ConversationImporter.import_conversation

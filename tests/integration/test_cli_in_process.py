@@ -81,7 +81,7 @@ def test_the_interpreter_runs_the_program_too(
 @pytest.mark.parametrize(
     "args", [["check"], ["check", "--json"], ["show"], ["show", "--home", "x"]]
 )
-def test_what_cannot_be_exits_2(home: Path, args: list[str]) -> None:
+def test_an_impossible_request_exits_2(home: Path, args: list[str]) -> None:
     assert (
         entry_point.run_command(["--home", str(home), "--set", "api.port=x", "config", *args]) == 2
     )

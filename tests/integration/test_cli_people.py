@@ -47,9 +47,7 @@ def code(tmp_path: Path) -> str:
     return code
 
 
-def test_whoever_was_shown_a_code_is_let_in_and_out_by_the_operator(
-    clew: Callable[..., Any], code: str
-) -> None:
+def test_an_operator_grants_and_revokes_access_by_code(clew: Callable[..., Any], code: str) -> None:
     listed = clew("pair", "list")[1]
     assert "Ann" in listed
     assert "asked" in listed
@@ -62,7 +60,7 @@ def test_whoever_was_shown_a_code_is_let_in_and_out_by_the_operator(
     assert clew("pair", "list", "--json")[1]["items"][0]["standing"] == "blocked"
 
 
-def test_who_is_not_known_and_what_is_no_code_are_told(clew: Callable[..., Any]) -> None:
+def test_an_unknown_person_and_an_invalid_code_are_reported(clew: Callable[..., Any]) -> None:
     assert clew("pair", "list")[::2] == (0, "no requests yet\n")
     status, _, err = clew("pair", "approve", "ABCD-EFGH")
     assert status != 0

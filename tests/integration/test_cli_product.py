@@ -107,7 +107,7 @@ def test_an_original_without_a_title_keeps_its_name(
     assert {one["title"] for one in listed} == {None, "trip"}
 
 
-def test_a_failure_is_told_and_exits_1(
+def test_a_failure_is_reported_and_exits_1(
     clew: Callable[..., int],
     provider: FakeProvider,
     capsys: pytest.CaptureFixture[str],
@@ -272,7 +272,7 @@ def test_a_chat_goes_line_by_line_until_the_person_leaves(tmp_path: Path) -> Non
     assert talk(tmp_path, Typist(["/quit"]))[0] == 0
 
 
-def test_what_is_typed_ahead_is_answered_in_order(tmp_path: Path, provider: FakeProvider) -> None:
+def test_input_typed_ahead_is_answered_in_order(tmp_path: Path, provider: FakeProvider) -> None:
     provider.script = reply_by_user_text(
         {"first": Text("one", delay=0.1)}, default=count_user_texts
     )
@@ -292,7 +292,7 @@ def test_what_is_typed_ahead_is_answered_in_order(tmp_path: Path, provider: Fake
     assert "doing: " in screen
 
 
-def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(
+def test_ctrl_c_stops_the_answer_and_the_chat_continues(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
     provider.script = reply_by_user_text({"go on": Endless()}, default=count_user_texts)
@@ -303,7 +303,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(
     assert "turn 2: I have seen: go on | and now?" in screen
 
 
-def test_what_was_left_is_taken_up(tmp_path: Path, provider: FakeProvider) -> None:
+def test_abandoned_work_is_taken_over(tmp_path: Path, provider: FakeProvider) -> None:
     provider.script = reply_by_user_text({"first": [Hang()]}, default=count_user_texts)
     asyncio.run(leave(tmp_path, provider))
     _, screen = talk(tmp_path, Typist([None]), provider)
@@ -320,7 +320,7 @@ async def leave(home: Path, provider: FakeProvider) -> None:
         await asyncio.to_thread(block_until, lambda: bool(provider.requests))
 
 
-def test_an_input_that_is_refused_is_told_and_the_chat_goes_on(tmp_path: Path) -> None:
+def test_a_refused_input_is_reported_and_the_chat_continues(tmp_path: Path) -> None:
     keyboard = Typist(["x" * 2_000_001, "short", None])
     code, screen = talk(tmp_path, keyboard)
     assert code == 0
@@ -329,7 +329,7 @@ def test_an_input_that_is_refused_is_told_and_the_chat_goes_on(tmp_path: Path) -
     assert keyboard.begun == ["", "x" * 2_000_001, ""]
 
 
-def test_an_attempt_that_failed_is_told(tmp_path: Path, provider: FakeProvider) -> None:
+def test_an_attempt_that_failed_is_reported(tmp_path: Path, provider: FakeProvider) -> None:
     provider.script = reply_by_user_text({"first": [CutStream(after=2)]}, default=count_user_texts)
     _, screen = talk(tmp_path, Typist(["first", None]), provider)
     assert "ignore the text" in screen
@@ -380,7 +380,7 @@ def test_a_program_that_logs_in_its_own_way_does_so_again_after_a_front(tmp_path
     assert structlog.get_config() == before
 
 
-def test_what_people_said_is_in_no_traceback_of_a_program_that_set_no_logs_up(
+def test_a_traceback_without_configured_logs_contains_no_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = structlog.get_config()

@@ -56,7 +56,7 @@ def clew(tmp_path: Path, store_url: str, capsys: pytest.CaptureFixture[str]) -> 
     return Clew(home=tmp_path, store_url=store_url, capsys=capsys)
 
 
-def test_a_branch_and_a_rewind_go_on_from_where_they_were_asked_to(clew: Clew) -> None:
+def test_a_branch_and_a_rewind_continue_from_where_they_were_asked_to(clew: Clew) -> None:
     for text in ("one", "two"):
         clew.run("chat", text)
     old = clew.data("sessions", "show", "main")["conversation"]
@@ -74,7 +74,7 @@ def test_a_branch_and_a_rewind_go_on_from_where_they_were_asked_to(clew: Clew) -
     assert clew.said("main") == "You told me: one\n"
 
 
-def test_what_cannot_be_done_is_said_with_what_there_is(clew: Clew) -> None:
+def test_an_impossible_rotation_is_refused_with_the_choices(clew: Clew) -> None:
     clew.run("chat", "hello there")
     for args, told in (
         (("rewind", "main", "99"), "entries 1 to 2"),

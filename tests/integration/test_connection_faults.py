@@ -75,7 +75,7 @@ async def failure_at(url: str, name: str = PROVIDERS[0]) -> ProviderFailure:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_nothing_that_listens_is_told_with_its_address(name: str) -> None:
+async def test_a_missing_server_is_reported_with_its_address(name: str) -> None:
     port = closed_port()
     failure = await failure_at(f"http://127.0.0.1:{port}/v1", name)
     assert failure.kind is FailureKind.UNREACHABLE
@@ -83,14 +83,14 @@ async def test_nothing_that_listens_is_told_with_its_address(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_host_that_does_not_exist_is_told_by_its_name(name: str) -> None:
+async def test_a_host_that_does_not_exist_is_named(name: str) -> None:
     failure = await failure_at("http://no-such-host.invalid/v1", name)
     assert failure.kind is FailureKind.DNS
     assert "no-such-host.invalid" in failure.user_message
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_server_without_tls_is_told_from_one_that_is_away(name: str) -> None:
+async def test_a_server_without_tls_is_distinguished_from_one_that_is_away(name: str) -> None:
     with web_server() as port:
         failure = await failure_at(f"https://127.0.0.1:{port}/v1", name)
     assert failure.kind is FailureKind.TLS
@@ -99,7 +99,7 @@ async def test_a_server_without_tls_is_told_from_one_that_is_away(name: str) -> 
 
 @pytest.mark.parametrize("status", [200, 404])
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_web_page_is_told_as_one(name: str, status: int) -> None:
+async def test_a_web_page_is_recognised(name: str, status: int) -> None:
     with web_server(status) as port:
         failure = await failure_at(f"http://127.0.0.1:{port}", name)
     assert failure.kind is FailureKind.WEB_PAGE
@@ -124,7 +124,7 @@ async def test_a_proxy_that_is_away_is_not_taken_for_the_provider(
     assert "secret-word" not in failure.user_message
 
 
-async def test_a_proxy_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_that_refuses_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with web_server(407) as port:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         failure = await failure_at("https://api.example.invalid/v1")
@@ -142,7 +142,7 @@ SURROUNDINGS = (
 
 @pytest.mark.parametrize(("variable", "value", "told"), SURROUNDINGS, ids=lambda value: value)
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_what_the_environment_breaks_is_refused_before_anything_is_asked(
+def test_a_broken_environment_is_refused_before_any_request(
     name: str, variable: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -184,7 +184,7 @@ def test_a_gateway_is_not_ready_with_a_model_that_cannot_be_made(
 
 @pytest.mark.parametrize("key", ["sk-a-real\nsecret", "\u201csk-a-real-secret\u201d"], ids=ascii)
 @pytest.mark.parametrize("args", [("chat", "hello"), ("doctor",), ("serve",)], ids=lambda a: a[0])
-def test_a_key_that_cannot_be_sent_is_told_by_every_command(
+def test_a_key_that_cannot_be_sent_is_reported_by_every_command(
     args: tuple[str, ...],
     key: str,
     tmp_path: Path,

@@ -118,7 +118,7 @@ def test_at_the_command_line(
     assert asked(provider) == wanted
 
 
-async def test_what_was_said_is_answered_as_it_is_stored(server: Server) -> None:
+async def test_an_answer_is_sent_as_it_is_stored(server: Server) -> None:
     """The names of conversations and titles follow the same rule, and stay findable."""
     body = json.dumps({"title": f"Crete\x00 {chr(7)}"})
     await server.say("hello")

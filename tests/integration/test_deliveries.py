@@ -153,7 +153,7 @@ def stop_at(desk: MemoryDesk, piece: str, go_on: asyncio.Event) -> None:
     desk.world.points.arm(f"piece {piece!r}", wait)
 
 
-async def test_b086_a_restart_in_a_wait_goes_on_waiting(
+async def test_b086_a_restart_during_a_wait_continues_waiting(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:
     platform.throttle_hook = once("send", 3, 1000)
@@ -209,7 +209,7 @@ async def test_only_the_part_whose_outcome_is_unknown_is_repeated(
 
 
 @pytest.mark.parametrize("ability", ["idempotent", "read_back"])
-async def test_where_the_platform_can_tell_nothing_is_repeated(
+async def test_nothing_is_repeated_where_the_platform_can_tell(
     store_url: str, tmp_path: Path, timer: FakeTimer, ability: str
 ) -> None:
     able = replace(CAPABILITIES, **{ability: True})  # pyright: ignore[reportArgumentType]
@@ -251,7 +251,7 @@ async def test_a_platform_that_never_answers_gets_a_few_marked_tries_and_then_a_
 # Dead letters
 
 
-async def test_what_is_refused_for_good_is_kept_and_holds_nothing_up(desk: MemoryDesk) -> None:
+async def test_a_permanently_refused_delivery_is_kept_and_blocks_nothing(desk: MemoryDesk) -> None:
     desk.platform.next_failures.append((NotDelivered("no such chat"), False))
     desk.platform.post_message("one")
     desk.platform.post_message("two")
@@ -263,7 +263,7 @@ async def test_what_is_refused_for_good_is_kept_and_holds_nothing_up(desk: Memor
     await until(lambda: desk.texts() == ["short", "short"])
 
 
-async def test_what_waits_can_be_dropped(desk: MemoryDesk, timer: FakeTimer) -> None:
+async def test_a_waiting_input_can_be_dropped(desk: MemoryDesk, timer: FakeTimer) -> None:
     desk.platform.throttle_calls(1000)
     desk.platform.post_message("one")
     (pending,) = await _waiting(desk)
@@ -276,7 +276,7 @@ async def test_what_waits_can_be_dropped(desk: MemoryDesk, timer: FakeTimer) -> 
     assert (letter.id, letter.error) == (pending, "dropped")
 
 
-async def test_what_is_dropped_while_it_is_on_its_way_stays_dropped(
+async def test_a_delivery_dropped_while_it_is_sent_stays_dropped(
     desk: MemoryDesk, timer: FakeTimer
 ) -> None:
     dropping: list[asyncio.Task[None]] = []
@@ -358,7 +358,7 @@ async def test_an_answer_takes_the_place_of_what_was_shown_of_it_also_after_a_re
     assert desk.texts() == ["one two three"]
 
 
-async def test_an_answer_whose_place_is_gone_is_sent_anew(
+async def test_an_answer_whose_preview_is_gone_is_sent_again(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:
     go_on = asyncio.Event()
@@ -387,7 +387,7 @@ async def test_an_answer_that_is_one_open_fence_is_delivered(
         await desk.quiet()
 
 
-async def test_an_answer_that_nobody_can_see_is_told_as_none(
+async def test_an_invisible_answer_counts_as_none(
     store_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:
     def script(_: Sequence[ModelMessage]) -> ModelResponse:
@@ -415,7 +415,7 @@ async def test_an_answer_that_was_cut_says_so_in_the_chat(
         await desk.quiet()
 
 
-async def test_what_a_channel_makes_no_message_of_is_a_dead_letter(
+async def test_a_text_that_gives_no_message_is_a_dead_letter(
     desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def render(_self: MemoryChannel, _message: OutboundMessage) -> list[str]:

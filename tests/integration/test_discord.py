@@ -212,7 +212,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
 # What goes wrong
 
 
-async def test_what_is_said_while_no_process_runs_is_answered_once_after_a_restart(
+async def test_a_message_sent_during_downtime_is_answered_once_after_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeDiscord() as discord:
@@ -235,7 +235,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-async def test_what_no_session_told_is_looked_up_where_people_have_written(
+async def test_messages_missed_between_sessions_are_looked_up_in_used_chats(
     url: str, tmp_path: Path
 ) -> None:
     with FakeDiscord() as discord:
@@ -296,7 +296,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: P
             assert discord.list_texts(f"7{user}") == wanted
 
 
-async def test_what_a_platform_has_forgotten_is_sent_once_more_and_says_so(
+async def test_a_message_that_the_platform_forgot_is_sent_again_and_marked(
     url: str, tmp_path: Path
 ) -> None:
     able = replace(CAPABILITIES, idempotent=True, key_lifetime=0.0)
@@ -360,7 +360,7 @@ def test_each_error_of_discord_is_what_it_means(
         assert (error.seconds, error.account) == ((1.5, False) if body else (600.0, True))
 
 
-async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
+async def test_a_wait_for_the_whole_bot_is_recognised() -> None:
     with FakeDiscord() as discord:
         discord.open_dm("42")
         config = ChannelConfig(

@@ -149,7 +149,9 @@ def test_a_model_is_asked_unless_offline_and_its_stand_ins_too(
         assert len(provider.requests) == 1
 
 
-def test_a_model_that_does_not_answer_is_told_without_its_key(told: Callable[..., Found]) -> None:
+def test_a_model_that_does_not_answer_is_reported_without_its_key(
+    told: Callable[..., Found],
+) -> None:
     body = {"error": {"message": "bad key sk-very-secret-1"}}
     with FakeProvider(lambda request: Fail("authentication", body=body)) as provider:
         found = told(
@@ -223,7 +225,7 @@ def test_a_port_is_free_or_ours_or_anothers() -> None:
     )
 
 
-def test_a_damaged_file_is_told_and_left_as_it_is(
+def test_a_damaged_file_is_reported_and_left_as_it_is(
     told: Callable[..., Found], tmp_path: Path
 ) -> None:
     database = made(tmp_path)
@@ -237,7 +239,9 @@ def test_a_damaged_file_is_told_and_left_as_it_is(
     assert database.read_bytes() == bytes(raw)
 
 
-def test_a_foreign_file_is_told_and_left_alone(told: Callable[..., Found], tmp_path: Path) -> None:
+def test_a_foreign_file_is_reported_and_left_alone(
+    told: Callable[..., Found], tmp_path: Path
+) -> None:
     (tmp_path / "clew.db").write_text("no database at all, but some text " * 50)
     (tmp_path / "clew.db").chmod(0o600)
     assert "not a database" in told(code=1)["store"][0]["detail"]
@@ -257,7 +261,7 @@ def test_looking_through_the_pages_ends_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_a_server_is_told_with_what_it_promises(
+def test_a_server_is_listed_with_its_capabilities(
     told: Callable[..., Found], postgres_url: str
 ) -> None:
     found = told(store__url=postgres_url)
@@ -268,14 +272,14 @@ def test_a_server_is_told_with_what_it_promises(
 
 
 @pytest.mark.postgres
-def test_a_server_that_is_not_there_is_told(told: Callable[..., Found]) -> None:
+def test_a_server_that_is_not_there_is_reported(told: Callable[..., Found]) -> None:
     url = "postgresql://nobody:s3cret@127.0.0.1:1/none"
     found = told(code=1, store__url=url)
     assert "127.0.0.1" in found["store"][0]["detail"]
     assert "s3cret" not in json.dumps(found)
 
 
-async def test_what_a_dead_process_holds_is_told(store: Store) -> None:
+async def test_locks_of_a_dead_process_are_reported(store: Store) -> None:
     assert [each.level for each in await _processes(store)] == [FindingLevel.OK, FindingLevel.OK]
     await store.write(said, "cnv_1")
     found = await _processes(store)
@@ -285,7 +289,7 @@ async def test_what_a_dead_process_holds_is_told(store: Store) -> None:
     assert "clew serve" in found[1].fix
 
 
-async def test_a_process_of_another_version_is_told(store: Store) -> None:
+async def test_a_process_of_another_version_is_reported(store: Store) -> None:
     await store.register_owner("own_1")
     await store.write(
         owners.register_owner, OwnerId("own_1"), host="here", pid=7, role="serve", version="0.0.1"
@@ -299,7 +303,7 @@ async def _processes(store: Store) -> list[DoctorFinding]:
     return [finding async for finding in store_checks.check_processes(store)]
 
 
-async def test_clocks_that_differ_are_told(store_url: str, tmp_path: Path) -> None:
+async def test_clocks_that_differ_are_reported(store_url: str, tmp_path: Path) -> None:
     for shift, word in ((-3600, "behind"), (3600, "ahead of")):
         async with await open_store(store_url, home=tmp_path, clock=Shifted(shift)) as store:
             found = await store_checks.check_clocks(store)
@@ -307,7 +311,7 @@ async def test_clocks_that_differ_are_told(store_url: str, tmp_path: Path) -> No
         assert f"3600 s {word}" in found.detail or f"3599 s {word}" in found.detail
 
 
-async def test_an_entry_of_the_future_is_told(store_url: str, tmp_path: Path) -> None:
+async def test_an_entry_of_the_future_is_reported(store_url: str, tmp_path: Path) -> None:
     async with await open_store(store_url, home=tmp_path, clock=Shifted(7200)) as store:
         await store.write(said, "cnv_1")
     async with await open_store(store_url, home=tmp_path) as store:
@@ -326,7 +330,7 @@ class Shifted(SystemClock):
         return super().now() + self._shift
 
 
-async def test_a_damaged_index_and_one_that_is_behind_are_told(store: Store) -> None:
+async def test_a_damaged_index_and_one_that_is_behind_are_reported(store: Store) -> None:
     await store.write(said, "cnv_1")
     assert (await store_checks.check_search_index(store)).detail.endswith("are not in it yet")
     await store.write(_break)
@@ -339,7 +343,7 @@ def _break(t: Tx) -> None:
     t.execute("UPDATE search_state SET is_broken = 1")
 
 
-def test_a_log_that_is_not_written_back_is_told(tmp_path: Path) -> None:
+def test_a_log_that_is_not_written_back_is_reported(tmp_path: Path) -> None:
     database = made(tmp_path)
     assert store_checks.check_file_size(database).level is FindingLevel.OK
     with (tmp_path / "clew.db-wal").open("wb") as log:
@@ -362,7 +366,7 @@ def test_a_store_without_wal_and_an_old_sqlite_are_reported(
     assert "upgrade apsw" in sqlite["detail"]
 
 
-def test_sizes_are_told_for_people() -> None:
+def test_sizes_are_formatted_for_people() -> None:
     assert [format_size(n) for n in (0, 1023, 1536, 20 * 1024, 5 * 1024**3)] == [
         "0 bytes",
         "1023 bytes",

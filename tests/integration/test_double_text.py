@@ -35,9 +35,7 @@ async def test_each_moment_is_as_the_table_says(world: World, rule: DoubleText) 
 
 
 @pytest.mark.parametrize("act", ACTS, ids=str)
-async def test_what_is_done_at_any_point_of_a_turn_is_as_the_table_says(
-    world: World, act: Act
-) -> None:
+async def test_an_action_at_any_point_of_a_turn_follows_the_table(world: World, act: Act) -> None:
     """A part of the points; ``make soak double-text`` comes to each."""
     place = ACTS.index(act)
     sweep = Sweep(world, streamed=place % 2 == 1)
@@ -50,7 +48,7 @@ async def test_what_is_done_at_any_point_of_a_turn_is_as_the_table_says(
     assert world.left_over() == []
 
 
-async def test_what_is_done_while_the_conversation_is_compacted_is_as_the_table_says(
+async def test_an_action_during_a_compaction_follows_the_table(
     world: World,
 ) -> None:
     """A part of the points; ``make soak double-text`` comes to each."""

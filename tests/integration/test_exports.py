@@ -76,7 +76,7 @@ def results(taken: Sequence[ImportResult]) -> list[ImportOutcome]:
     return [one.outcome for one in taken]
 
 
-async def test_what_is_taken_in_is_exported_again_to_the_byte(
+async def test_an_imported_conversation_is_exported_again_to_the_byte(
     store_url: str, another_url: str, tmp_path: Path
 ) -> None:
     """Over both databases, and a second time without a trace."""
@@ -96,7 +96,7 @@ async def test_what_is_taken_in_is_exported_again_to_the_byte(
             assert await exported(store, names[0]) == one
 
 
-async def test_what_was_taken_in_goes_on_there(store_url: str, tmp_path: Path) -> None:
+async def test_an_imported_conversation_continues_there(store_url: str, tmp_path: Path) -> None:
     async with open_world(f"sqlite:///{tmp_path}/from.db", tmp_path) as world:
         name, *_ = await lead(world)
         export = await exported(world.store.inner)
@@ -170,7 +170,7 @@ def both(places: tuple[World, World], request: pytest.FixtureRequest) -> Both:
     return Both(*places, name=f"{request.node.name[:60]}-{time.time_ns()}")
 
 
-async def test_one_that_has_grown_is_gone_on_with_and_one_that_is_behind_changes_nothing(
+async def test_a_longer_export_extends_and_a_shorter_one_changes_nothing(
     both: Both,
 ) -> None:
     name = await both.say("a:look")
@@ -228,7 +228,7 @@ async def test_a_session_without_entries_is_a_way_of_its_own(both: Both) -> None
     assert (await both.carry()).outcome is ImportOutcome.COPIED
 
 
-async def test_what_was_deleted_here_stays_deleted_unless_it_is_asked_for(both: Both) -> None:
+async def test_an_import_restores_a_deleted_conversation_only_on_request(both: Both) -> None:
     name = await both.say("a:")
     await both.carry()
     await both.here.engine.delete_conversation(name)
@@ -391,7 +391,7 @@ class Stopping:
         return await self._store.write(job, *args, **kwargs)
 
 
-async def test_an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_goes_on(
+async def test_an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_continues(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "_FIRST_SLICE", 4)

@@ -101,7 +101,7 @@ def test_a_text_arrives_whole_with_its_finish_reason_and_tokens(
     )
 
 
-def test_the_tokens_of_a_script_arrive_and_cached_ones_are_told_apart(
+def test_the_tokens_of_a_script_arrive_with_the_cached_ones_apart(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
     answers(provider, Text("hi", usage=ReplyUsage(1200, 34, cached=1000)))
@@ -314,7 +314,7 @@ def test_a_provider_that_hangs_runs_into_the_time_limit(
     assert [r.outcome for r in provider.wait_until_settled()] == ["client_gone"]
 
 
-def test_an_endless_stream_goes_on_until_the_client_leaves(provider: FakeProvider) -> None:
+def test_an_endless_stream_continues_until_the_client_leaves(provider: FakeProvider) -> None:
     answers(provider, Endless(interval=0.001))
     with (
         openai_client(provider) as client,

@@ -189,7 +189,7 @@ def test_a_whole_tool_exchange_is_accepted_and_its_results_are_seen(
 # Scripts.
 
 
-def test_the_counter_tells_what_is_in_the_context(provider: FakeProvider) -> None:
+def test_the_counter_shows_the_size_of_the_context(provider: FakeProvider) -> None:
     provider.script = count_user_texts
     history: Any = [USER, {"role": "assistant", "content": "yes"}, USER]
     with openai_client(provider) as client:

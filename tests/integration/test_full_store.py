@@ -51,7 +51,7 @@ def limit(t: Tx, spare: int | None = None) -> None:
     t.fetch_all(cast("LiteralString", f"PRAGMA max_page_count = {most}"))
 
 
-async def test_a_message_for_which_there_is_no_room_is_refused_with_507_and_the_rest_goes_on(
+async def test_a_message_for_which_there_is_no_room_is_refused_with_507_and_the_rest_continues(
     server: Server,
 ) -> None:
     assert (await server.say("hello")).status_code == 200
@@ -131,7 +131,7 @@ def fill(server: Server, *, full: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-async def test_who_waits_for_what_cannot_begin_is_told_that_it_is_stored(
+async def test_a_caller_of_a_turn_that_cannot_start_learns_that_it_is_stored(
     tight: Server, stream: bool
 ) -> None:
     fill(tight, full=True)

@@ -189,7 +189,7 @@ def _first(told: list[Told], hook: str) -> dict[str, Any]:
     return next(one.facts for one in told if one.hook == hook)
 
 
-async def test_a_call_that_a_person_refuses_or_stops_is_told_too(tmp_path: Path) -> None:
+async def test_a_call_that_a_person_refuses_or_stops_is_reported_too(tmp_path: Path) -> None:
     async with running(_plan(tmp_path)) as product, product.client() as client:
         for command in ("/deny", "/stop", "/approve"):
             await product.submit(client, "pay")

@@ -90,7 +90,7 @@ async def test_older_pictures_become_a_line_and_the_request_is_made_again_once(
         assert (await desk.say(talk, "and after a restart?")).text == "I see 2"
 
 
-async def test_a_picture_that_is_too_large_itself_is_told_and_holds_nothing_up(
+async def test_a_picture_that_is_too_large_itself_is_reported_and_blocks_nothing(
     tmp_path: Path,
 ) -> None:
     async with open_desk(tmp_path, "chat") as desk:
@@ -145,7 +145,9 @@ async def test_pictures_that_tools_return_make_room_for_newer_ones(tmp_path: Pat
         (400, "Invalid schema for function 'image_of': limit must be a number", "bad_request"),
     ],
 )
-def test_a_limit_of_bytes_is_told_from_one_of_tokens(status: int, message: str, kind: str) -> None:
+def test_a_limit_of_bytes_is_distinguished_from_one_of_tokens(
+    status: int, message: str, kind: str
+) -> None:
     failure = classify_error(ModelHTTPError(status, "m", {"error": {"message": message}}))
     assert failure.kind.value == kind
     if failure.kind is FailureKind.TOO_LARGE:

@@ -64,7 +64,7 @@ def _lineage(home: Path) -> list[tuple[str, str, str | None]]:
     return asyncio.run(read())
 
 
-def test_who_leaves_the_line_chat_ends_its_session_and_comes_back_to_it(
+def test_leaving_the_line_chat_ends_its_session_and_returning_reopens_it(
     home: Home, provider: FakeProvider
 ) -> None:
     settings = _settings(home, provider)
@@ -85,7 +85,7 @@ def test_who_leaves_the_line_chat_ends_its_session_and_comes_back_to_it(
     assert told == [("reset", third), ("finalize", third)]
 
 
-async def test_who_leaves_the_screen_ends_the_session_unless_others_look(
+async def test_leaving_the_screen_ends_the_session_unless_others_are_attached(
     home: Home, provider: FakeProvider, tmp_path: Path
 ) -> None:
     async with running(_settings(home, provider)) as server:

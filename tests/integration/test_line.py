@@ -247,7 +247,7 @@ async def test_a_stop_of_another_process_ends_the_turn(
 
 
 @pytest.mark.parametrize("word", ["approve", "deny"])
-async def test_an_answer_of_another_process_lets_the_turn_go_on(
+async def test_an_answer_of_another_process_lets_the_turn_continue(
     world: World, store_url: str, tmp_path: Path, word: str
 ) -> None:
     accepted = await world.say("a: pay")

@@ -188,7 +188,7 @@ def test_an_answer_given_twice_does_not_allow_the_next_call(settings: Settings) 
     assert ("user", "y") not in said(settings)
 
 
-def test_what_was_typed_before_the_question_is_a_message(settings: Settings) -> None:
+def test_input_typed_before_the_question_is_a_message(settings: Settings) -> None:
     slow = Calls([ScriptedCall("cut", {"colour": "red"})], text="I think about it", delay=0.2)
     person = Person(("I think", "y\n/approve\nye"), (ASKED, "s\n"), ("before it was typed", "n\n"))
     screen = talk(settings, [slow, END, Text("you said y")], person)
@@ -204,7 +204,7 @@ def test_a_pasted_word_allows_nothing(settings: Settings) -> None:
     assert cuts(settings) == []
 
 
-def test_who_leaves_with_a_question_open_finds_it_again(settings: Settings) -> None:
+def test_an_open_question_is_shown_again_after_leaving(settings: Settings) -> None:
     leaving = Person((ASKED, "/quit\n"))
     screen = talk(settings, [calls("red")], leaving)
     assert "the question stays open" in screen

@@ -210,7 +210,7 @@ def _count(t: Tx, conversation: str) -> bool:
 
 
 @pytest.mark.parametrize(("length", "most"), [(200, 50), (100_000, 60_000)])
-def test_what_is_abridged_again_still_tells_how_to_read_it(length: int, most: int) -> None:
+def test_a_result_that_is_shortened_again_still_says_how_to_read_it(length: int, most: int) -> None:
     text = "".join(str(n % 10) for n in range(length))
     once = abridge_result(text, most, call_id="call_1")
     twice = abridge_result(once, most // 2, call_id="other")

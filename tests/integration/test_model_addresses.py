@@ -199,7 +199,7 @@ async def test_another_provider_has_its_own_address_and_key(tmp_path: Path) -> N
     ]
 
 
-def test_a_model_of_the_other_form_at_the_same_server_is_told(tmp_path: Path) -> None:
+def test_a_model_of_another_api_format_at_the_same_server_is_reported(tmp_path: Path) -> None:
     flags = {
         "model.name": "openai-chat:llama3",
         "model.base_url": "http://box.lan:11434/v1",
@@ -243,7 +243,7 @@ async def test_the_environment_names_a_provider_with_underscores(tmp_path: Path)
         ({"compaction.model": "vllm:x"}, "set providers.vllm.base_url"),
     ],
 )
-async def test_what_cannot_be_honoured_is_told_with_its_setting(
+async def test_a_setting_that_cannot_be_honoured_is_named(
     flags: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     settings = load_settings(home=tmp_path, flags={"model.name": "offline", **flags}, environ={})

@@ -68,7 +68,7 @@ async def test_a_failure_that_passes_is_not_seen_in_the_answer(
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_a_failure_that_goes_on_is_told_and_the_next_turn_works(
+async def test_a_failure_that_continues_is_reported_and_the_next_turn_works(
     desks: dict[Format, Desk], form: Format, case: Case
 ) -> None:
     _, wrong = await cases.play(desks[form], case, form, stream=streamed(case, form), forever=True)

@@ -56,7 +56,7 @@ async def test_a_model_that_a_person_chose_learns_of_it_once_and_people_do_not_s
         assert said == ["hello", "as before", "who are you?", "and now?"]
 
 
-async def test_a_model_that_is_chosen_before_anything_was_said_is_told_nothing(
+async def test_a_model_chosen_before_the_first_message_gets_no_note(
     tmp_path: Path,
 ) -> None:
     given = plan(f"sqlite:///{tmp_path}/clew.db", tmp_path, flags={"model.fallback": OTHER})

@@ -134,7 +134,7 @@ async def test_a_session_limit_goes_to_the_stand_in_at_once_until_it_is_over(
         assert (await desk.say(talk, "later")).asked == [1, 1]
 
 
-async def test_without_a_stand_in_a_long_limit_is_told_at_once(tmp_path: Path) -> None:
+async def test_without_a_fallback_a_long_limit_is_reported_at_once(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat") as desk:
         talk = await desk.begin()
         desk.play(always(Fail("rate_limit", retry_after=300)))
@@ -144,7 +144,7 @@ async def test_without_a_stand_in_a_long_limit_is_told_at_once(tmp_path: Path) -
         assert "asks to wait 5 min" in told.text
 
 
-async def test_when_the_stand_in_fails_too_its_failure_is_told(tmp_path: Path) -> None:
+async def test_a_failure_of_the_fallback_is_reported(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat", "responses") as desk:
         talk = await desk.begin()
         desk.play(FAILING, always(Fail("authentication")))
@@ -370,7 +370,7 @@ async def until_closed(
 
 
 @pytest.mark.parametrize("woken", [False, True])
-async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, woken: bool) -> None:
+async def test_a_slow_client_gets_every_event_in_one_order(tmp_path: Path, woken: bool) -> None:
     async with open_desk(tmp_path, "chat", agent=Agent(tools=[look])) as desk:
         talk = await desk.begin()
         conversation = desk.ids[talk]
@@ -407,7 +407,7 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
         assert {event.turn for event in pieces} <= {last_turn.turn.id}
 
 
-async def test_a_busy_client_is_told_a_quick_turn_from_its_begin_to_its_end(
+async def test_a_busy_client_gets_a_quick_turn_from_its_start_to_its_end(
     tmp_path: Path,
 ) -> None:
     async with open_desk(tmp_path, "chat") as desk:

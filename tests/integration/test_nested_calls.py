@@ -64,7 +64,7 @@ async def next_question(world: World, accepted: AcceptResult) -> Approval:
 
 @pytest.mark.parametrize("asking", ["pay", "dare"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_script_goes_on_with_the_result_of_what_was_allowed_and_repeats_nothing(
+async def test_a_script_continues_with_the_result_of_what_was_allowed_and_repeats_nothing(
     store_url: str, tmp_path: Path, kind: str, asking: str
 ) -> None:
     steps = ["send one", f"{asking} two", "send {}", f"{asking} three"]
@@ -109,7 +109,7 @@ async def test_a_refusal_is_no_value(store_url: str, tmp_path: Path, kind: str) 
     ("kind", "steps"),
     [("tool", ["send other"]), ("code mode", ["look one"]), ("code mode", ["send one", "pay x"])],
 )
-async def test_a_script_that_takes_another_path_is_told_so(
+async def test_a_script_that_takes_another_path_is_informed(
     store_url: str, tmp_path: Path, kind: str, steps: list[str]
 ) -> None:
     async with scripted(store_url, tmp_path, kind, Script(["send one", "pay two"])) as world:

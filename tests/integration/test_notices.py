@@ -69,7 +69,7 @@ async def printed(desk: Desk) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-async def test_an_answer_that_the_models_limit_has_cut_is_told_as_cut(
+async def test_an_answer_truncated_by_the_models_limit_is_marked(
     tmp_path: Path, form: Format
 ) -> None:
     async with open_desk(tmp_path, form) as desk:
@@ -98,7 +98,7 @@ async def test_openai_clients_see_that_an_answer_is_cut_also_when_they_ask_again
             assert (again["choices"], again["clew"]) == (first["choices"], first["clew"])
 
 
-async def test_that_another_model_is_asked_is_told_everywhere(tmp_path: Path) -> None:
+async def test_a_fallback_is_reported_on_every_front(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat", "chat") as desk, api(desk, tmp_path) as http:
         desk.play(always(Fail("authentication")), always(Text("the stand-in answers")))
         out, notes = await printed(desk)
@@ -119,7 +119,7 @@ class Weather(BaseModel):
     sky: str
 
 
-async def test_what_an_output_tool_made_is_told_as_the_answer(tmp_path: Path) -> None:
+async def test_the_result_of_an_output_tool_is_the_answer(tmp_path: Path) -> None:
     """There is no text then: without it the turn would end in silence."""
     agent = Agent(output_type=Weather)
     async with open_desk(tmp_path, "chat", agent=agent) as desk:

@@ -535,7 +535,7 @@ async def test_models_of_the_sdk_in_a_list_are_sent_as_the_official_client_does(
     assert taps[1].body["input"][0]["content"][0]["text"] == "yes"
 
 
-async def test_what_is_not_json_raises_and_nothing_is_sent(pair: Pair, wire: str) -> None:
+async def test_arguments_that_are_not_json_raise_and_nothing_is_sent(pair: Pair, wire: str) -> None:
     bad = [{"role": "user", "content": [{"type": "text", "text": object()}]}]
     for tap in pair:
         with pytest.raises(TypeError, match="not JSON serializable"):

@@ -136,7 +136,7 @@ async def call(
         return done.model_dump_json()
 
 
-async def test_over_rpc_a_caller_reaches_its_own_things_and_nobody_elses(tmp_path: Path) -> None:
+async def test_over_rpc_a_caller_reaches_only_its_own_records(tmp_path: Path) -> None:
     async with opened(tmp_path) as (engine, theirs):
         before = await snapshot(engine, theirs)
         guest = context_for(engine, tmp_path, scope_of(GUEST))
@@ -192,7 +192,7 @@ def request(endpoint: Endpoint, conversation: str) -> httpx2.Request:
     )
 
 
-async def test_over_http_a_caller_reaches_its_own_things_and_nobody_elses(tmp_path: Path) -> None:
+async def test_over_http_a_caller_reaches_only_its_own_records(tmp_path: Path) -> None:
     async with opened(tmp_path) as (engine, theirs):
         before = await snapshot(engine, theirs)
         app = build_app(context_for(engine, tmp_path, scope_of(GUEST)))

@@ -104,7 +104,7 @@ def _in_a_validator() -> Made:
 @pytest.mark.parametrize(
     ("make", "asked"), [(_in_its_instructions, 0), (_in_a_validator, 1)], ids=["before", "after"]
 )
-async def test_an_agent_whose_code_fails_is_told_as_that_and_no_model_is_asked_again(
+async def test_a_failure_of_the_agents_code_is_reported_as_such_without_a_new_request(
     tmp_path: Path, make: Any, asked: int
 ) -> None:
     async with open_desk(tmp_path, make(), Text("one"), Text("two")) as desk:
@@ -198,7 +198,7 @@ LISTED = "the toolset home-server could not list its tools: it did not come with
     ids=["opens", "lists", "broken", "dynamic", "instructions", "before", "after"],
 )
 @pytest.mark.parametrize("followed", [False, True], ids=["plain", "stream"])
-async def test_what_a_developer_brings_and_never_ends_is_told_by_its_name(
+async def test_developer_code_that_never_ends_is_named(
     tmp_path: Path, make: Any, code: str, said: str, asked: int, followed: bool
 ) -> None:
     async with open_desk(tmp_path, make(), Text("one"), Text("two"), code=SHORT) as desk:
@@ -236,7 +236,7 @@ OUTSIDE = ToolDefinition(name="outside", parameters_json_schema={"type": "object
 
 
 @pytest.mark.parametrize("output", [[str], [str, DeferredToolRequests]], ids=["text", "deferred"])
-async def test_a_call_that_somebody_else_would_have_to_carry_out_has_a_result_too(
+async def test_a_call_for_an_external_executor_has_a_result_too(
     tmp_path: Path, output: Any
 ) -> None:
     agent = Agent(output_type=output, toolsets=[ExternalToolset([OUTSIDE])])

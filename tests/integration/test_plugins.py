@@ -144,7 +144,7 @@ async def test_a_plugin_that_always_raises_is_logged_once_a_while_and_fills_no_l
 @pytest.mark.parametrize(
     "answer", [[object()], {"action": 7}, {"action": Odd()}, Odd(), {"args": 7}], ids=range(5)
 )
-async def test_an_answer_that_means_nothing_changes_nothing_and_is_told(
+async def test_an_answer_that_means_nothing_changes_nothing_and_is_reported(
     logs: list[EventDict], answer: object
 ) -> None:
     plugins = _with(Nonsense(answer))
@@ -154,7 +154,7 @@ async def test_an_answer_that_means_nothing_changes_nothing_and_is_told(
     plugins.close()
 
 
-async def test_what_is_blocked_or_changed_in_a_way_that_cannot_be_told_does_not_run() -> None:
+async def test_a_call_that_is_blocked_or_changed_unclearly_does_not_run() -> None:
     for answer, why in (
         ({"action": "block", "message": Odd()}, "(Odd)"),
         ({"args": {"at": object()}}, "the plugin nonsense returned arguments that are not JSON"),
@@ -172,7 +172,7 @@ async def test_a_plugin_that_ends_an_iteration_is_not_waited_for(logs: list[Even
     plugins.close()
 
 
-async def test_what_a_plugin_does_with_its_arguments_another_does_not_see() -> None:
+async def test_a_plugin_does_not_see_how_another_changes_its_arguments() -> None:
     seen: list[object] = []
 
     class Emptying:

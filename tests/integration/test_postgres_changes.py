@@ -64,7 +64,7 @@ async def test_topics_come_from_here_and_from_others_once_each(
     assert await anext(changes) == {"c"}
 
 
-async def test_topics_are_merged_while_nobody_asks_and_none_is_lost(
+async def test_topics_are_merged_without_a_reader_and_none_is_lost(
     store: PostgresStore, other: PostgresStore
 ) -> None:
     changes = await settled(store, other)
@@ -82,7 +82,9 @@ async def test_each_listener_hears_for_itself(store: PostgresStore, other: Postg
         assert "a" in (await anext(changes) or ())
 
 
-async def test_a_job_that_failed_wakes_nobody(store: PostgresStore, other: PostgresStore) -> None:
+async def test_a_failed_job_sends_no_notification(
+    store: PostgresStore, other: PostgresStore
+) -> None:
     def job(t: Tx) -> None:
         t.notify("failed")
         raise LookupError
@@ -126,7 +128,7 @@ async def test_a_long_topic_that_fits_arrives(store: PostgresStore, other: Postg
     assert await anext(changes) == {"x" * 7999}
 
 
-async def test_a_quiet_listener_is_told_to_look_for_itself(postgres_url: str) -> None:
+async def test_a_quiet_listener_is_woken_to_check(postgres_url: str) -> None:
     async with await open_postgres(postgres_url, limits=Limits(poll_interval=0.01)) as store:
         changes = store.watch_changes()
         assert [await anext(changes) for _ in range(5)] == [None] * 5
@@ -186,7 +188,7 @@ async def test_listeners_end_when_the_store_closes(
     assert await anext(store.watch_changes(), "end") == "end"
 
 
-async def test_a_listener_that_nobody_holds_is_forgotten(
+async def test_an_unreferenced_listener_is_dropped(
     store: PostgresStore, other: PostgresStore
 ) -> None:
     kept = await settled(store, other)

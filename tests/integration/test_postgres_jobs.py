@@ -67,7 +67,7 @@ def fail_with(t: Tx, state: str) -> None:
     )
 
 
-async def test_what_a_job_wrote_is_gone_when_it_raises(store: PostgresStore) -> None:
+async def test_writes_of_a_job_that_raises_are_rolled_back(store: PostgresStore) -> None:
     def job(t: Tx) -> None:
         jobs.add(t, "a")
         raise TitleTaken("a")
@@ -545,7 +545,7 @@ async def test_a_paused_process_does_not_hold_its_locks_for_long(postgres_url: s
         assert await other.read(jobs.value, "a") == 2
 
 
-async def test_what_a_process_behind_a_slow_link_has_locked_is_soon_free(postgres_url: str) -> None:
+async def test_a_lock_of_a_process_behind_a_slow_link_is_soon_free(postgres_url: str) -> None:
     # The answer to what is sent first is not there at once: the driver's own pipeline then sends
     # one message more, after which the server does not look at the time any more.
     begun, done = threading.Event(), threading.Event()

@@ -77,7 +77,7 @@ async def test_an_unreadable_url_says_how_to_write_it(url: str) -> None:
         ("postgresql://postgres:sekret@{}/postgres?connect_timeout=soon", ["soon", "options"]),
     ],
 )
-async def test_what_will_never_open_says_what_to_do(
+async def test_a_database_that_cannot_open_says_what_to_do(
     locked: str, url: str, words: list[str]
 ) -> None:
     error = await failure(url.format(locked))
@@ -90,7 +90,7 @@ async def test_a_password_that_is_right_opens(locked: str) -> None:
         await store.check_available()
 
 
-async def test_a_port_where_nobody_listens_is_unavailable_for_now() -> None:
+async def test_a_port_without_a_listener_is_temporarily_unavailable() -> None:
     error = await failure("postgresql://me:sekret@127.0.0.1:1/db")
     assert isinstance(error, StoreUnavailable)
     assert "127.0.0.1" in str(error)

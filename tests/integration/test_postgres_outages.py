@@ -113,7 +113,7 @@ async def test_a_crash_of_the_server_under_load_loses_and_doubles_nothing(
         assert len(acknowledged) == len(set(acknowledged)) > 20
 
 
-async def test_while_the_server_is_down_jobs_are_refused_and_then_go_on(
+async def test_while_the_server_is_down_jobs_are_refused_and_then_continue(
     server: Server, url: str
 ) -> None:
     async with await open_postgres(url, limits=BRIEF) as store:
@@ -247,7 +247,7 @@ async def test_a_statement_that_the_server_ends_is_tried_within_bounds_and_leave
         assert await store.read(jobs.count) == 0
 
 
-async def test_who_lost_its_proof_of_life_with_the_server_is_not_taken_for_dead(
+async def test_an_owner_that_lost_its_lock_with_the_server_does_not_count_as_dead(
     server: Server, url: str
 ) -> None:
     patient = Limits(retry_timeout=30, max_losses=100, liveness_grace=1.0)

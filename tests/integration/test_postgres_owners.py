@@ -115,7 +115,7 @@ async def test_a_lost_lock_is_taken_again(store: PostgresStore, postgres_url: st
             await jobs.until(store, lambda t: alive(t, "a") and alive(t, "b"))
 
 
-async def test_whoever_asks_again_is_told_once_a_lost_lock_is_back(
+async def test_a_lost_lock_that_is_back_is_reported_once(
     store: PostgresStore, postgres_url: str
 ) -> None:
     proxy = CuttingProxy(postgres_url)
@@ -156,7 +156,7 @@ async def test_an_owner_of_another_database_is_not_ours(
         assert not await store.read(alive, "a")
 
 
-async def test_many_owners_are_told_apart_by_the_whole_lock(store: PostgresStore) -> None:
+async def test_many_owners_are_distinguished_by_the_whole_lock(store: PostgresStore) -> None:
     for n in range(0, 40, 2):
         await store.register_owner(str(n))
     found = await store.read(lambda t: [n for n in range(40) if t.is_alive(str(n))])

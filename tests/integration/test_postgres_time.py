@@ -17,7 +17,7 @@ def _prepare(t: Tx) -> None:
     t.execute("INSERT INTO thing (n) VALUES (1)")
 
 
-async def test_who_waited_for_a_lock_tells_a_later_time_than_who_held_it(
+async def test_a_transaction_that_waited_for_a_lock_has_a_later_time(
     postgres_url: str,
 ) -> None:
     locked, waiting = threading.Event(), threading.Event()

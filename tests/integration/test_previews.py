@@ -54,7 +54,7 @@ async def spoken(desk: MemoryDesk) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["/stop", "something else"])
-async def test_what_the_context_has_of_a_stopped_answer_is_in_the_chat(
+async def test_the_stored_part_of_a_stopped_answer_is_in_the_chat(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer, how: str
 ) -> None:
     go_on = asyncio.Event()
@@ -76,7 +76,7 @@ async def test_what_the_context_has_of_a_stopped_answer_is_in_the_chat(
         assert [text for text in desk.texts() if text in said] == said
 
 
-async def test_what_the_context_has_of_a_stopped_answer_is_sent_where_nothing_was_shown(
+async def test_the_stored_part_of_a_stopped_answer_is_sent_where_no_preview_was(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:
     """Read the answer on another front while it is made, so that it is streamed."""

@@ -178,7 +178,7 @@ async def test_a_command_that_others_wrote_reaches_the_model_as_data_and_does_no
         assert await world.engine.resolve_name(KEYS[name]) == conversation
 
 
-async def test_a_forwarded_code_lets_nobody_in_and_a_typed_one_does(tmp_path: Path) -> None:
+async def test_a_forwarded_code_grants_no_access_and_a_typed_one_does(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/clew.db"
     settings = {"operators": ["42"], "pairing": "on", "stream": False}
     with FakeTelegram() as telegram:
@@ -256,7 +256,9 @@ FORMS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-async def test_what_has_no_text_is_named_and_what_comes_along_is_quoted(tmp_path: Path) -> None:
+async def test_content_without_text_is_named_and_attached_messages_are_quoted(
+    tmp_path: Path,
+) -> None:
     url = f"sqlite:///{tmp_path}/clew.db"
     with FakeTelegram() as telegram:
         settings = {"allow": "*", "double_text": "queue", "stream": False}
@@ -313,7 +315,7 @@ async def test_a_user_group_of_slack_is_a_mention_where_the_app_is_in_it(tmp_pat
         await world.engine.wait_until_idle()
 
 
-async def test_who_speaks_to_the_agent_in_a_thread_of_others_brings_its_first_message(
+async def test_a_mention_in_a_thread_includes_its_first_message(
     tmp_path: Path,
 ) -> None:
     async with everywhere(f"sqlite:///{tmp_path}/clew.db", tmp_path) as (world, fakes):

@@ -221,7 +221,7 @@ async def test_an_option_that_a_server_refuses_is_left_out_from_then_on(
         assert [request.get("max_tokens") for request in good.requests] == [None, 16, 16]
 
 
-async def test_other_refusals_are_told_as_they_came() -> None:
+async def test_other_refusals_are_reported_unchanged() -> None:
     words = {"error": {"message": "stream must be false, said the server"}}
     server = Server(build_json_body(words, status=400))
     async with Hasty(transport=httpx2.MockTransport(server.answer)) as http:
@@ -269,7 +269,7 @@ async def shown(model: Any) -> str:
     return text
 
 
-async def test_what_nobody_knows_is_logged_once() -> None:
+async def test_an_unknown_event_is_logged_once() -> None:
     case = next(c for c in build_cases(QUIRKS) if c.id == "unknown-events-responses-streamed")
     unknowns._seen.clear()  # pyright: ignore[reportPrivateUsage]  (kept for the process)
     async with Hasty(transport=httpx2.MockTransport(Server(case.body).answer)) as http:

@@ -82,7 +82,7 @@ def test_a_request_is_sent_again_and_the_answers_are_compared(
     assert shown["conversation"]["entries"] == 2
 
 
-def test_what_cannot_be_replayed_is_told(clew: Clew, provider: FakeProvider) -> None:
+def test_a_request_that_cannot_be_replayed_is_reported(clew: Clew, provider: FakeProvider) -> None:
     provider.script = reply_in_sequence([Text("yes")])
     assert clew("chat", "hello")[0] == 0
     for turn, step in ((2, 1), (1, 2), ("trn_none", 1), ("none", 1)):

@@ -88,7 +88,7 @@ def test_a_backup_of_either_database_can_be_restored_into_either(
     assert [row[0] for row in last] == [1, 2, 3]
 
 
-def test_the_processes_of_then_are_forgotten_and_their_turns_go_on(
+def test_old_processes_are_dropped_and_their_turns_continue(
     target: str, backup: Path, tmp_path: Path
 ) -> None:
     restored(target, tmp_path, backup)
@@ -165,7 +165,7 @@ def _in_schema(schema: str) -> Callable[[Tx], object]:
     return look
 
 
-def test_a_store_in_which_nobody_said_anything_is_replaced_without_a_word(
+def test_a_store_without_messages_is_replaced_silently(
     target: str, backup: Path, tmp_path: Path
 ) -> None:
     stores.write(target, tmp_path, owners.mark_owner_ended, OwnerId("own_nobody"))
@@ -207,7 +207,7 @@ def test_a_lease_that_is_not_over_counts_as_a_running_owner_on_postgresql(
             restored(url, tmp_path, backup, replace=True)
 
 
-def test_nothing_is_restored_while_somebody_has_the_file_open(backup: Path, tmp_path: Path) -> None:
+def test_nothing_is_restored_while_the_file_is_open_elsewhere(backup: Path, tmp_path: Path) -> None:
     async def run() -> None:
         async with await open_store(SQLITE, home=tmp_path) as store:
             with pytest.raises(StoreInUse, match="has the store"):
@@ -247,7 +247,7 @@ def _run(path: Path, sql: str) -> None:
     connection.close()
 
 
-def test_what_is_no_backup_is_told_apart(backup: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_backup_is_recognised(backup: Path, tmp_path: Path) -> None:
     shutil.copy(backup, tmp_path / "unfinished")
     _run(tmp_path / "unfinished", f"PRAGMA user_version = {files.UNFINISHED}")
     shutil.copy(tmp_path / "other.db", tmp_path / "newer")
@@ -356,7 +356,7 @@ def test_a_restored_store_is_for_its_owner_alone_and_has_nothing_beside_it(
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at open files, as Linux can")
-def test_who_opens_a_store_while_it_is_replaced_gets_the_new_one(
+def test_opening_a_store_while_it_is_replaced_gives_the_new_one(
     backup: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "clew.db"
@@ -386,7 +386,7 @@ def _open_files() -> list[str]:
     return found
 
 
-def test_what_a_killed_restore_left_is_in_nobodys_way(backup: Path, tmp_path: Path) -> None:
+def test_a_killed_restore_leaves_nothing_in_the_way(backup: Path, tmp_path: Path) -> None:
     (tmp_path / "clew.db.incoming").write_bytes(b"Clew: unfinished" + os.urandom(100_000))
     (tmp_path / "clew.db.incoming-wal").write_bytes(os.urandom(10_000))
     restored(SQLITE, tmp_path, backup)

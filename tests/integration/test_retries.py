@@ -75,7 +75,7 @@ async def ended(engine: Engine, accepted: AcceptResult) -> InputCompleted:
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
+async def test_dep_11_a_process_that_continues_a_turn_continues_counting(
     store_url: str, tmp_path: Path, wrong: Reply
 ) -> None:
     """Each process but the last is gone while the provider is asked for the second time."""
@@ -105,7 +105,7 @@ async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
     assert len(got) == RETRIES + 1 + 2
 
 
-async def test_what_was_right_once_may_be_wrong_as_often_again(tmp_path: Path) -> None:
+async def test_a_correct_call_resets_the_count_of_wrong_ones(tmp_path: Path) -> None:
     """Counted is how often in a row; the next turn begins from nothing."""
     right = Calls((ScriptedCall("look", {"at": "x"}),))
     wrong = [WRONG["arguments"]] * RETRIES

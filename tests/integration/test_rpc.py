@@ -160,7 +160,7 @@ async def test_a_message_whose_rule_is_reject_is_refused_while_a_turn_runs(
     assert caught.value.code == ErrorCode.REJECTED
 
 
-async def test_what_waits_can_be_edited_and_taken_back(
+async def test_a_waiting_input_can_be_edited_and_cancelled(
     on_each: Server, provider: FakeProvider
 ) -> None:
     provider.script = always(SLOW)
@@ -259,7 +259,7 @@ async def test_everything_about_conversations_can_be_done(on_each: Server) -> No
         assert caught.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_who_follows_hears_that_the_conversation_is_deleted(server: Server) -> None:
+async def test_a_follower_learns_that_the_conversation_is_deleted(server: Server) -> None:
     async with client(over_socket(server)) as one, client(over_socket(server)) as two:
         conversation = await opened(one)
         async with one.follow(conversation) as events:
@@ -306,7 +306,7 @@ def _file(name: str, content: bytes) -> Attachment:
     return Attachment(name=name, media_type="application/octet-stream", data=data)
 
 
-async def test_what_files_hold_reaches_the_model_and_is_kept(
+async def test_the_content_of_files_reaches_the_model_and_is_kept(
     on_each: Server, provider: FakeProvider
 ) -> None:
     picture = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -427,7 +427,7 @@ async def test_a_client_that_does_not_read_slows_no_turn_and_misses_nothing(
         assert seqs == [1, 2, 3, 4, 5, 6]
 
 
-async def test_who_comes_late_is_told_the_text_so_far(
+async def test_a_late_subscriber_gets_the_text_so_far(
     server: Server, provider: FakeProvider
 ) -> None:
     provider.script = always(SLOW)
@@ -444,7 +444,9 @@ async def test_who_comes_late_is_told_the_text_so_far(
 
 
 @pytest.mark.parametrize("headers", [{}, _bearer("wrong")])
-async def test_without_the_token_nobody_is_let_in(server: Server, headers: dict[str, str]) -> None:
+async def test_nobody_is_admitted_without_the_token(
+    server: Server, headers: dict[str, str]
+) -> None:
     with pytest.raises(InvalidStatus) as caught:
         await connect(socket_url(server), additional_headers=headers)
     assert caught.value.response.status_code == 401
@@ -453,7 +455,7 @@ async def test_without_the_token_nobody_is_let_in(server: Server, headers: dict[
             await one.call(methods.LIST, ListParams())
 
 
-async def test_a_page_in_a_browser_sends_the_token_as_a_protocol_which_nobody_repeats(
+async def test_a_browser_page_sends_the_token_as_a_protocol_that_is_not_echoed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = "s3cret/=+?"
@@ -533,7 +535,7 @@ async def test_changes_of_a_client_that_disconnects_at_once_are_stored(server: S
     assert await wait_until(end_reason, "the session to end") == TUI_CLOSE
 
 
-async def test_without_a_token_no_page_from_elsewhere_is_let_in(tmp_path: Path) -> None:
+async def test_without_a_token_no_page_from_elsewhere_is_admitted(tmp_path: Path) -> None:
     async with running(settings_for(tmp_path, token=None)) as server:
         with pytest.raises(InvalidStatus) as caught:
             await connect(socket_url(server), origin="https://evil.example")  # pyright: ignore[reportArgumentType]

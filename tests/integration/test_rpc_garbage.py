@@ -107,7 +107,9 @@ def test_every_call_has_one_answer(bench: Bench, given_calls: list[dict[str, Any
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(frames=st.lists(st.binary(max_size=40) | VALUES.map(json.dumps), max_size=5))
-def test_what_is_no_call_is_answered_each_time(bench: Bench, frames: list[str | bytes]) -> None:
+def test_a_message_that_is_not_a_call_is_answered_each_time(
+    bench: Bench, frames: list[str | bytes]
+) -> None:
     answers = bench.answers(frames)
     assert len(answers) == len(frames)
     for answer in answers:
@@ -123,7 +125,7 @@ def test_notifications_are_carried_out_and_never_answered(bench: Bench) -> None:
     assert listed["result"]["items"][0]["routes"] == ["agent:main:local:quiet"]
 
 
-def test_who_asks_too_much_at_once_is_told_and_nothing_is_lost(bench: Bench) -> None:
+def test_too_many_requests_are_refused_and_nothing_is_lost(bench: Bench) -> None:
     asked = [
         json.dumps({"jsonrpc": "2.0", "id": place, "method": "conversation.open"})
         for place in range(MAX_OPEN_REQUESTS + 20)

@@ -87,7 +87,7 @@ async def test_the_environment_has_nothing_of_this_process(
         ),
     ],
 )
-async def test_the_end_is_told_in_words(tmp_path: Path, command: str, ending: str) -> None:
+async def test_the_end_of_a_process_is_described(tmp_path: Path, command: str, ending: str) -> None:
     done = await run_shell(tmp_path, f"exec sh -c {command!r}")
     assert done.ending.startswith(ending)
     assert describe_exit(250) == "exit code 250"
@@ -151,7 +151,7 @@ async def test_a_command_may_end_by_itself_when_its_time_is_up(tmp_path: Path) -
     assert done.ending == "stopped after 0.5 seconds"
 
 
-async def test_a_full_workspace_is_told_and_can_be_emptied(tmp_path: Path) -> None:
+async def test_a_full_workspace_is_reported_and_can_be_emptied(tmp_path: Path) -> None:
     fill = "for i in 1 2 3; do head -c 30000000 /dev/zero > $i; done"
     done = await run_shell(tmp_path, fill)
     assert done.exit_code == 0 or done.stopped

@@ -124,7 +124,7 @@ async def examine(home: Path, **flags: str) -> DoctorFinding:
 
 
 @needs_bubblewrap
-async def test_doctor_tells_each_way_on_a_line(tmp_path: Path) -> None:
+async def test_doctor_reports_each_way_on_a_line(tmp_path: Path) -> None:
     finding = await examine(tmp_path / "none")
     assert finding.level is FindingLevel.OK
     first, *lines = finding.detail.splitlines()
@@ -136,7 +136,7 @@ async def test_doctor_tells_each_way_on_a_line(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists(), "a look makes nothing"
 
 
-async def test_doctor_tells_what_is_not_kept_apart(
+async def test_doctor_reports_what_is_not_isolated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finding = await examine(tmp_path, level="host")

@@ -102,7 +102,7 @@ with tempfile.TemporaryDirectory() as name:
 
 @needs_bubblewrap
 @needs_landlock
-def test_where_the_kernel_forbids_namespaces_landlock_closes_every_way() -> None:
+def test_landlock_closes_every_way_where_the_kernel_forbids_namespaces() -> None:
     forbidding = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", "--disable-userns"]
     done = subprocess.run(
         [*forbidding, sys.executable, "-c", CHOICE],
@@ -306,7 +306,7 @@ async def test_a_command_in_a_container_is_ended_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("docker")
-async def test_a_container_that_cannot_be_started_is_told(tmp_path: Path) -> None:
+async def test_a_container_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
     report = await ContainerSandbox("image").probe()
     assert not report.works
@@ -353,7 +353,7 @@ def test_the_settings_become_the_terms(tmp_path: Path) -> None:
         ('secrets = ["NOT_SET_ANYWHERE"]', "which is not set: set it, or remove it"),
     ],
 )
-def test_settings_that_cannot_be_followed_are_told(
+def test_settings_that_cannot_be_honoured_are_reported(
     tmp_path: Path, line: str, sentence: str
 ) -> None:
     settings = load(tmp_path, f"[sandbox]\n{line}\n")

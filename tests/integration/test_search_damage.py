@@ -68,7 +68,7 @@ def schema(path: Path) -> list[Row]:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_conversations_go_on_search_says_why_not_and_comes_back(
+async def test_conversations_continue_and_search_explains_its_outage_and_recovers(
     path: Path, damage: str
 ) -> None:
     url = f"sqlite:///{path}"

@@ -51,7 +51,7 @@ async def test_a_message_that_commits_late_is_indexed(
             await update_index(store)
 
 
-async def test_what_waits_for_the_index_without_a_message_holds_nothing_up(
+async def test_a_pending_index_row_without_a_message_blocks_nothing(
     postgres_url: str, tmp_path: Path
 ) -> None:
     async with await open_store(postgres_url, home=tmp_path) as store:

@@ -49,7 +49,7 @@ def test_the_first_one_is_named_with_its_process_and_home(
     assert "another program" not in told.err
 
 
-def test_a_port_that_a_killed_gateway_left_to_somebody_else_is_another_programs(
+def test_a_port_left_by_a_killed_gateway_to_another_program_is_recognised(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -61,7 +61,7 @@ def test_a_port_that_a_killed_gateway_left_to_somebody_else_is_another_programs(
     assert capsys.readouterr().err.count("in use by another program") == 2
 
 
-def test_a_file_of_an_older_gateway_tells_no_process(home: Path) -> None:
+def test_a_file_of_an_older_gateway_names_no_process(home: Path) -> None:
     (home / "run" / "api.json").write_text('{"url": "http://127.0.0.1:1", "name": "x"}')
     found = discover_server(home)
     assert found is not None

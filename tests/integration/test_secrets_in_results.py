@@ -76,7 +76,7 @@ def test_a_secret_that_is_a_number_leaves_a_result_that_can_be_read() -> None:
     assert NUMBER not in json.loads(result.result)
 
 
-def test_what_is_kept_whole_of_a_long_result_has_none() -> None:
+def test_a_complete_long_result_contains_no_secret() -> None:
     result = encode_result(
         "x" * MAX_RESULT_CHARS + SECRET + "y" * MAX_RESULT_CHARS, tool="look", call_id="c1"
     )

@@ -100,7 +100,7 @@ def test_files_may_begin_as_windows_begins_them(tmp_path: Path) -> None:
     assert (settings.model.name, settings.model.api_key.reveal()) == ("openai-chat:a", "k")
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings(home=tmp_path, environ={})
@@ -194,7 +194,7 @@ def test_a_home_that_others_may_read_is_closed_to_them(tmp_path: Path) -> None:
     assert (mode_of(home), mode_of(home / "config.toml")) == ("0o700", "0o600")
 
 
-def test_a_home_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_reported_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     settings = load_settings(home=tmp_path / "file" / "home", environ={})
     with pytest.raises(SettingsError, match=r"cannot be made.*--home or CLEW_HOME"):

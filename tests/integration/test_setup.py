@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_changed_without_harm_is_left(setup: Setup) -> Non
         (Html(status=200), (), "check --base-url"),
     ],
 )
-def test_a_model_that_does_not_answer_is_told_with_what_to_do(
+def test_a_model_that_does_not_answer_is_reported_with_what_to_do(
     setup: Setup, provider: FakeProvider, reply: Any, args: tuple[str, ...], told: str
 ) -> None:
     provider.script = reply_in_sequence([], default=reply)
@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_made_is_named(setup: Setup) -> None:
     assert "name another folder with --home" in ran.err
 
 
-def test_a_port_that_another_program_has_and_a_variable_that_goes_first_are_told(
+def test_a_used_port_and_an_overriding_variable_are_reported(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -104,7 +104,7 @@ def test_an_address_without_its_version_is_completed(tmp_path: Path) -> None:
         assert chosen(tmp_path, f"{root}/", answering())[1] == f"{root}/v1"
 
 
-def test_who_wants_a_key_is_asked_again_with_one(tmp_path: Path) -> None:
+def test_a_server_that_requires_a_key_is_asked_again_with_one(tmp_path: Path) -> None:
     with server(OPENAI, key="sk-mine") as root:
         person = answering("sk-mine")
         assert chosen(tmp_path, root, person)[0] == "openai-chat:one"
@@ -135,7 +135,7 @@ def test_a_server_that_names_nothing_is_asked_for_by_name(tmp_path: Path) -> Non
         assert chosen(tmp_path, root, answering("typed"))[0] == "openai-chat:typed"
 
 
-def test_who_wants_nothing_changed_has_not_failed(tmp_path: Path) -> None:
+def test_keeping_the_settings_is_not_a_failure(tmp_path: Path) -> None:
     before = '[model]\nname = "offline"\n'
     (tmp_path / "config.toml").write_text(before, encoding="utf-8")
     with pytest.raises(SetupCancelled, match="left as it is"):

@@ -103,7 +103,7 @@ async def test_a_burst_is_one_question_and_an_edit_of_it_is_asked_again(desk: Sl
     assert len(desk.texts()) == 2
 
 
-async def test_a_mention_begins_a_thread_and_its_conversation_goes_on_there(
+async def test_a_mention_begins_a_thread_and_its_conversation_continues_there(
     desk: SlackDesk,
 ) -> None:
     desk.slack.post_message("between us", channel=CHANNEL)
@@ -197,7 +197,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
 # What goes wrong
 
 
-async def test_what_was_not_acknowledged_is_answered_once_after_a_restart(
+async def test_an_unacknowledged_message_is_answered_once_after_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeSlack() as slack:
@@ -246,7 +246,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: P
             assert slack.list_texts(f"D{user}") == wanted
 
 
-async def test_tokens_that_slack_does_not_know_are_told_without_the_tokens(
+async def test_tokens_that_slack_rejects_are_reported_without_the_tokens(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeSlack() as slack:

@@ -50,14 +50,14 @@ async def test_the_first_item_stands_for_anything(store: SqliteStore) -> None:
     assert await anext(store.watch_changes()) is None
 
 
-async def test_topics_are_told_after_the_commit(store: SqliteStore) -> None:
+async def test_topics_are_published_after_the_commit(store: SqliteStore) -> None:
     changes = await settled(store)
     await store.write(append, "x")
     assert await anext(changes) == {"a"}
     assert await store.read(items) == ["x"]
 
 
-async def test_topics_are_merged_while_nobody_asks_and_none_is_lost(store: SqliteStore) -> None:
+async def test_topics_are_merged_without_a_reader_and_none_is_lost(store: SqliteStore) -> None:
     changes = await settled(store)
     for n in range(300):
         await store.write(wake, f"{n}", "common")
@@ -81,7 +81,7 @@ async def test_each_listener_hears_for_itself(store: SqliteStore) -> None:
     assert await anext(second) == {"a", "b"}
 
 
-async def test_a_job_that_failed_wakes_nobody(store: SqliteStore) -> None:
+async def test_a_failed_job_sends_no_notification(store: SqliteStore) -> None:
     def fail(t: Tx) -> None:
         t.notify("never")
         raise LeaseHeld("c", holder="o")

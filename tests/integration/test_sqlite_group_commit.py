@@ -119,7 +119,7 @@ async def test_whatever_a_job_raises_is_its_own(bench: Bench, error: BaseExcepti
     assert bench.read(items) == ["next"]
 
 
-async def test_a_job_may_go_on_after_an_error_that_it_expects(bench: Bench) -> None:
+async def test_a_job_may_continue_after_an_error_that_it_expects(bench: Bench) -> None:
     def insist(t: Tx) -> int:
         try:
             return append(t, "taken")
@@ -142,7 +142,7 @@ async def test_a_batch_ends_early_when_its_time_is_over(
     assert bench.read(items) == ["first"]
 
 
-async def test_while_another_process_keeps_the_lock_all_jobs_are_told(
+async def test_jobs_fail_clearly_while_another_process_holds_the_lock(
     bench: Bench, tmp_path: Path
 ) -> None:
     bench.connection.set_busy_timeout(0)

@@ -206,7 +206,7 @@ async def test_a_store_moved_to_such_a_disk_leaves_wal(
         assert await store.read(health.read_journal_mode) == "delete"
 
 
-async def test_a_journal_mode_set_by_hand_stays(tmp_path: Path) -> None:
+async def test_a_journal_mode_set_by_the_user_is_kept(tmp_path: Path) -> None:
     async with await open_in(tmp_path) as store:
         await store.write(make_log)
     by_hand = apsw.Connection(str(tmp_path / "clew.db"))
@@ -282,7 +282,7 @@ def public() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("name", "mode"), [("", 0o555), ("clew.db", 0o444), ("run", 0o555), ("clew.db", 0o000)]
 )
-async def test_what_cannot_be_written_is_named(public: Path, name: str, mode: int) -> None:
+async def test_an_unwritable_file_is_named(public: Path, name: str, mode: int) -> None:
     home = public / "home"
     async with await open_in(home):
         pass

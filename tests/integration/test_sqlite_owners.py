@@ -34,14 +34,14 @@ async def alive(store: SqliteStore, owner: str) -> bool:
     return answer
 
 
-async def test_who_never_registered_is_dead_and_stays_unknown(
+async def test_an_unregistered_owner_is_dead_and_stays_unknown(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     assert not await alive(store, "own_1")
     assert list((tmp_path / "run").iterdir()) == []
 
 
-async def test_who_registered_lives_until_its_store_is_closed(
+async def test_a_registered_owner_is_alive_until_its_store_is_closed(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     other = await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run")
@@ -133,7 +133,7 @@ async def test_registering_clears_away_the_dead_and_spares_the_living(
         assert [await alive(store, f"own_{n}") for n in (1, 2, 3)] == [False, True, True]
 
 
-async def test_who_asks_while_others_ask_is_not_misled(tmp_path: Path) -> None:
+async def test_concurrent_liveness_checks_do_not_mislead_each_other(tmp_path: Path) -> None:
     """The lock that one takes to ask must not look to another like the owner's."""
     folder = tmp_path / "run"
     folder.mkdir()
@@ -165,7 +165,7 @@ async def test_a_registering_owner_is_never_seen_dead(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-async def test_an_owner_that_cannot_be_registered_is_told(
+async def test_an_owner_that_cannot_be_registered_is_reported(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     (tmp_path / "run").rmdir()

@@ -44,7 +44,7 @@ async def test_six_processes_write_and_every_number_is_given_once(tmp_path: Path
         assert len(set(own)) == 100
 
 
-async def test_what_a_killed_process_had_acknowledged_is_there(tmp_path: Path) -> None:
+async def test_acknowledged_messages_of_a_killed_process_are_stored(tmp_path: Path) -> None:
     async with await open_in(tmp_path) as store:
         await store.write(make_log)
     acknowledged: list[str] = []

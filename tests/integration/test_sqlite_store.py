@@ -100,7 +100,7 @@ async def test_a_caller_cancelled_before_its_job_began_leaves_nothing(store: Sql
     assert await store.read(items) == ["a", "c"]
 
 
-async def test_a_caller_cancelled_while_its_job_runs_disturbs_nobody(store: SqliteStore) -> None:
+async def test_a_caller_cancelled_while_its_job_runs_disturbs_no_other(store: SqliteStore) -> None:
     gate = Gate()
 
     def slow_append(t: Tx, item: str) -> None:
@@ -168,7 +168,7 @@ async def test_a_reading_job_cannot_write(store: SqliteStore) -> None:
     assert await store.read(items) == []
 
 
-async def test_what_a_reading_job_raises_reaches_its_caller(store: SqliteStore) -> None:
+async def test_an_error_of_a_reading_job_reaches_its_caller(store: SqliteStore) -> None:
     def raises(_t: Tx) -> None:
         raise KeyError("x")
 
@@ -199,7 +199,7 @@ async def test_several_loops_share_one_store(store: SqliteStore) -> None:
     assert sorted(seq for answer in answers for seq in answer) == list(range(1, 401))
 
 
-async def test_a_loop_that_is_gone_harms_nobody(store: SqliteStore) -> None:
+async def test_a_closed_event_loop_does_no_harm(store: SqliteStore) -> None:
     gate = Gate()
 
     def leave_behind() -> None:
@@ -309,7 +309,7 @@ async def test_the_second_death_of_the_writer_is_final(
     assert await store.read(items) == []
 
 
-async def test_who_comes_while_the_writer_ends_is_told(
+async def test_a_job_submitted_while_the_writer_ends_gets_an_error(
     tmp_path: Path, deaths: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = Job(append, ("late",), {})
@@ -375,7 +375,7 @@ async def test_a_check_notices_that_the_disk_is_full(
         await store.check_available()
 
 
-async def test_a_check_notices_that_nobody_can_write(
+async def test_a_check_notices_that_writing_is_impossible(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clew.store.sqlite.writer_maintenance.LOCK_TIMEOUT", 0.0)

@@ -179,7 +179,7 @@ async def test_a_refusal_falls_with_the_write_that_it_rests_on(
     check_outcomes(batches, jobs)
 
 
-async def test_while_others_keep_the_lock_after_a_voided_batch_the_rest_is_told(
+async def test_jobs_fail_clearly_while_the_lock_is_held_after_a_voided_batch(
     small: apsw.Connection, tmp_path: Path
 ) -> None:
     batches = batches_on(small, tmp_path)

@@ -88,7 +88,7 @@ async def test_fsck_repairs_nothing_in_a_damaged_file_and_says_to_copy_it_first(
         assert "copy its files to another disk, and restore a backup" in (finding.decide or "")
 
 
-async def test_a_fault_beside_damaged_pages_is_told_and_not_repaired(tmp_path: Path) -> None:
+async def test_a_fault_beside_damaged_pages_is_reported_and_not_repaired(tmp_path: Path) -> None:
     await tell(URL, tmp_path, ())
     async with await open_store(URL, home=tmp_path) as store:
         await store.write(lambda t: t.execute("UPDATE lease SET last_seq = last_seq - 1"))
@@ -102,7 +102,7 @@ async def test_a_fault_beside_damaged_pages_is_told_and_not_repaired(tmp_path: P
     assert content(tmp_path) == before
 
 
-async def test_with_a_damaged_search_index_conversations_go_on_and_fsck_makes_it_anew_once(
+async def test_with_a_damaged_search_index_conversations_continue_and_fsck_rebuilds_it(
     tmp_path: Path,
 ) -> None:
     await tell(URL, tmp_path, ())

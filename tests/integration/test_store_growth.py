@@ -38,7 +38,7 @@ async def filled(store: Store, megabytes: int) -> Log:
     return log
 
 
-async def test_what_a_deletion_frees_is_given_back_in_slices(
+async def test_space_freed_by_a_deletion_is_returned_in_slices(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = await filled(store, megabytes=3)
@@ -79,9 +79,7 @@ async def test_a_process_that_idles_writes_nothing(store: Store, tmp_path: Path)
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
-async def test_what_is_over_is_forgotten_in_slices_however_much_it_is(
-    store_url: str, tmp_path: Path
-) -> None:
+async def test_expired_records_are_deleted_in_slices(store_url: str, tmp_path: Path) -> None:
     def add(t: Tx) -> None:
         for n in range(1_100):
             key = n.to_bytes(4, "big")
@@ -123,7 +121,7 @@ async def test_what_is_over_is_forgotten_in_slices_however_much_it_is(
         assert await store.read(left) == [0, 0, 0, 0, 0]
 
 
-async def test_a_rebuild_of_the_index_that_dies_again_and_again_goes_on_and_leaves_nothing(
+async def test_a_rebuild_of_the_index_that_dies_again_and_again_continues_and_leaves_nothing(
     tmp_path: Path,
 ) -> None:
     """B061: no lock, no second copy; the next one goes on where it was."""
@@ -144,14 +142,12 @@ async def test_a_rebuild_of_the_index_that_dies_again_and_again_goes_on_and_leav
         assert len((await found.page("word")).items) == 20
 
 
-def test_whoever_waits_for_the_lock_waits_longer_than_anybody_holds_it() -> None:
+def test_the_wait_for_the_lock_is_longer_than_any_hold() -> None:
     """B059"""
     assert opening.LOCK_TIMEOUT >= 100 * group_commit.MAX_BATCH_SECONDS
 
 
-async def test_the_room_that_things_take_is_told_on_both_databases(
-    store_url: str, tmp_path: Path
-) -> None:
+async def test_the_disk_usage_is_reported_on_both_databases(store_url: str, tmp_path: Path) -> None:
     async with await open_store(store_url, home=tmp_path) as store:
         await store.write(Story(name="one").tell)
         await maintenance.update_index(store)

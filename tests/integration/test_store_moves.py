@@ -72,7 +72,7 @@ def test_a_store_moves_to_postgresql_and_back_with_every_row(
     assert acting.the_turn(begun).id == "trn_2"
 
 
-def test_what_is_exported_is_the_same_to_the_byte_before_and_after_a_move(
+def test_an_export_is_the_same_to_the_byte_before_and_after_a_move(
     postgres_url: str, tmp_path: Path
 ) -> None:
     stores.fill(SQLITE, tmp_path)
@@ -90,7 +90,7 @@ def exported(url: str, home: Path) -> bytes:
     return asyncio.run(run())
 
 
-def test_a_move_that_was_stopped_goes_on_where_it_was(postgres_url: str, tmp_path: Path) -> None:
+def test_a_move_that_was_stopped_continues_where_it_was(postgres_url: str, tmp_path: Path) -> None:
     stores.fill(SQLITE, tmp_path)
     with pytest.raises(Stopped):
         moved(SQLITE, postgres_url, tmp_path, stop_after(12))
@@ -105,7 +105,7 @@ def test_a_move_that_was_stopped_goes_on_where_it_was(postgres_url: str, tmp_pat
     assert stores.differing(SQLITE, postgres_url, tmp_path) == PROCESSES
 
 
-def test_a_source_that_was_used_between_two_tries_is_copied_anew(
+def test_a_source_that_was_used_between_two_tries_is_copied_again(
     postgres_url: str, tmp_path: Path
 ) -> None:
     stores.fill(SQLITE, tmp_path)
@@ -117,7 +117,7 @@ def test_a_source_that_was_used_between_two_tries_is_copied_anew(
     assert stores.differing(SQLITE, postgres_url, tmp_path) == PROCESSES
 
 
-def test_nobody_writes_to_a_store_while_it_moves(postgres_url: str, tmp_path: Path) -> None:
+def test_a_store_cannot_be_written_while_it_moves(postgres_url: str, tmp_path: Path) -> None:
     stores.fill(SQLITE, tmp_path)
     refused = set[str]()
 

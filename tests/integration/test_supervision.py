@@ -179,7 +179,7 @@ def _told(logs: Sequence[MutableMapping[str, object]], event: str) -> list[objec
 @pytest.mark.parametrize(
     "limit", [{"alarm_failures": 3}, {"alarm_failures": 1000, "alarm_after": "1ms"}]
 )
-async def test_deliveries_that_fail_are_told_of_once_and_shown_to_whoever_asks(
+async def test_failing_deliveries_are_logged_once_and_shown_on_request(
     store_url: str, tmp_path: Path, refusing: MemoryPlatform, limit: dict[str, object]
 ) -> None:
     timer = refusing.timer

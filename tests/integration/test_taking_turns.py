@@ -186,7 +186,7 @@ async def test_the_next_request_takes_turns_after(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-async def test_what_was_sent_before_a_failed_turn_stays_as_it_was_sent(
+async def test_the_request_prefix_before_a_failed_turn_does_not_change(
     tmp_path: Path, form: Any
 ) -> None:
     async with open_desk(tmp_path, form) as desk:

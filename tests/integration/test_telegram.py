@@ -156,7 +156,7 @@ async def _content(both: Desk, attachment: str) -> bytes:
     return found
 
 
-async def test_a_file_that_cannot_be_fetched_is_told_and_holds_nothing_up(desk: Desk) -> None:
+async def test_a_file_that_cannot_be_fetched_is_reported_and_blocks_nothing(desk: Desk) -> None:
     desk.telegram.post_message(voice={"file_id": "gone", "mime_type": "audio/ogg"})
     (answer,) = await desk.answered()
     assert "voice.ogg, audio/ogg: not fetched" in answer
@@ -275,7 +275,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
 # What goes wrong
 
 
-async def test_what_was_not_stored_when_the_process_died_is_answered_once(
+async def test_a_message_not_stored_when_the_process_died_is_answered_once(
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeTelegram() as telegram:
@@ -287,7 +287,7 @@ async def test_what_was_not_stored_when_the_process_died_is_answered_once(
         assert telegram.list_texts(42) == ["You said: hello"]
 
 
-async def test_b064_two_who_read_one_bot_are_told_and_do_not_fight(
+async def test_b064_two_readers_of_one_bot_are_reported_and_do_not_fight(
     url: str, tmp_path: Path
 ) -> None:
     with FakeTelegram() as telegram:
@@ -322,7 +322,7 @@ async def _poll(telegram: FakeTelegram) -> asyncio.Task[None]:
     return asyncio.create_task(poll())
 
 
-async def test_a_token_that_telegram_does_not_know_is_told_without_the_token(
+async def test_a_token_that_telegram_rejects_is_reported_without_the_token(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeTelegram() as telegram:

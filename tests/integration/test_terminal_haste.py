@@ -67,7 +67,7 @@ async def test_a_key_before_the_screen_is_built_or_while_it_closes_does_nothing(
             assert len(seen.app.screen_stack) == 1
 
 
-async def test_what_is_typed_before_a_list_is_built_narrows_it(tmp_path: Path) -> None:
+async def test_text_typed_before_a_list_is_built_filters_it(tmp_path: Path) -> None:
     with FakeProvider(always(Text("yes"))) as provider:
         async with (
             running(settings_for(tmp_path, provider=provider)) as server,

@@ -85,7 +85,7 @@ async def test_each_enter_sends_what_stands_there_and_never_twice(
         await session.same()
 
 
-async def test_what_is_sent_while_the_server_is_away_waits_in_sight_and_is_sent_once(
+async def test_a_message_sent_while_the_server_is_away_is_shown_and_sent_once(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
     settings = settings_for(tmp_path, provider=provider)
@@ -109,7 +109,7 @@ async def test_what_is_sent_while_the_server_is_away_waits_in_sight_and_is_sent_
                 assert prompt(session) == "half a"
 
 
-async def test_what_is_refused_comes_back_before_what_was_typed_since(
+async def test_a_refused_message_comes_back_before_later_input(
     tmp_path: Path, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

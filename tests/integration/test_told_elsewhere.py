@@ -48,7 +48,7 @@ async def talked(desk: MemoryDesk) -> ConversationId:
     return await desk.world.engine.resolve_name(desk.platform.route.key)
 
 
-async def test_a_chat_whose_conversation_is_closed_elsewhere_is_told_once(
+async def test_a_chat_whose_conversation_is_closed_elsewhere_is_notified_once(
     desk: MemoryDesk,
 ) -> None:
     conversation = await talked(desk)
@@ -65,7 +65,7 @@ async def test_a_chat_whose_conversation_is_closed_elsewhere_is_told_once(
 
 
 @pytest.mark.parametrize("who", ["chat", "local"])
-async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_end(
+async def test_of_two_fronts_only_the_other_is_notified_of_the_end(
     desk: MemoryDesk, who: str
 ) -> None:
     conversation = await talked(desk)
@@ -89,7 +89,7 @@ async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_e
     assert await engine.resolve_name(desk.platform.route.key) != conversation
 
 
-async def test_whoever_ends_their_own_conversation_is_told_nothing_more(desk: MemoryDesk) -> None:
+async def test_ending_ones_own_conversation_sends_no_notice(desk: MemoryDesk) -> None:
     await talked(desk)
     desk.platform.post_message("/new")
     await desk.answered(2)
@@ -99,7 +99,7 @@ async def test_whoever_ends_their_own_conversation_is_told_nothing_more(desk: Me
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at once", "with a grace time"])
-async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_told_once(
+async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_notified_once(
     desk: MemoryDesk, at_once: bool
 ) -> None:
     conversation = await talked(desk)
@@ -122,7 +122,7 @@ async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_told_once(
     assert there is not at_once
 
 
-async def test_a_chat_is_told_of_a_deletion_also_after_a_restart_and_once(
+async def test_a_chat_is_notified_of_a_deletion_once_also_after_a_restart(
     store_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:
     settings = {"stream": False, "double_text": "queue"}
@@ -141,7 +141,7 @@ async def test_a_chat_is_told_of_a_deletion_also_after_a_restart_and_once(
     assert platform.list_texts() == ["You said: hello", DELETED_NOTICE]
 
 
-async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
+async def test_a_preview_in_a_deleted_conversation_says_that_it_is_unfinished(
     store_url: str, tmp_path: Path
 ) -> None:
     timer = FakeTimer()
@@ -158,7 +158,7 @@ async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
 
 
 @pytest.mark.parametrize("reason", [reasons.IDLE, reasons.DAILY])
-async def test_a_conversation_that_ended_by_itself_is_told_of_with_the_next_message(
+async def test_an_automatic_end_is_announced_with_the_next_message(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, reason: str
 ) -> None:
     settings = {"stream": False, "double_text": "queue"}

@@ -82,7 +82,7 @@ DOINGS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("threaded", [False, True], ids=["in the loop", "in a thread"])
-async def test_whatever_a_tool_does_the_model_is_told_and_the_turn_goes_on(
+async def test_whatever_a_tool_does_the_model_is_informed_and_the_turn_continues(
     store_url: str, tmp_path: Path, threaded: bool
 ) -> None:
     tools = [_doing(threaded)]
@@ -192,7 +192,7 @@ async def test_a_stop_ends_a_turn_whose_tool_hangs(
 
 
 @pytest.mark.parametrize("tool", ["block", "cling"])
-async def test_a_tool_that_takes_too_long_is_given_up_and_the_model_is_told(
+async def test_a_tool_that_takes_too_long_is_abandoned_and_the_model_is_informed(
     store_url: str, tmp_path: Path, hanging: Hanging, tool: str
 ) -> None:
     async with open_world(store_url, tmp_path, tools=hanging.tools, longest_call=0.05) as world:
@@ -223,7 +223,7 @@ DaemonThreadExecutor().submit(threading.Event().wait)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
 
 
-async def test_a_turn_that_is_let_go_goes_on_elsewhere_by_the_effect_of_its_open_call(
+async def test_a_released_turn_continues_elsewhere_by_the_effect_of_its_open_call(
     store_url: str, tmp_path: Path, hanging: Hanging
 ) -> None:
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
@@ -251,7 +251,7 @@ def _calling_again(*, times: int, tool: str = "again") -> Callable[..., ModelRes
     return respond
 
 
-async def test_a_model_that_asks_for_the_same_five_times_is_stopped_and_the_person_is_told(
+async def test_a_model_that_repeats_a_call_five_times_is_stopped_and_the_person_notified(
     store_url: str, tmp_path: Path, hanging: Hanging
 ) -> None:
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:

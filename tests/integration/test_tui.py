@@ -63,7 +63,7 @@ async def _entries(server: Server) -> Sequence[Entry]:
     )
 
 
-async def test_what_is_said_is_answered_in_markdown_and_remembered(
+async def test_a_message_is_answered_in_markdown_and_remembered(
     tmp_path: Path, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -350,7 +350,7 @@ async def test_a_fault_of_the_screen_is_a_sentence_for_people_and_a_record_for_u
     assert "Traceback" not in said
 
 
-async def test_it_goes_on_after_the_server_restarts_and_what_is_said_meanwhile_is_said_once(
+async def test_it_reconnects_after_a_restart_and_sends_waiting_messages_once(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
     settings = settings_for(tmp_path, provider=provider)
@@ -410,7 +410,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("terminal-*.svg"))
 
 
-def test_where_no_screen_can_be_drawn_a_sentence_says_what_to_do(
+def test_a_terminal_without_screens_gets_a_sentence_with_the_fix(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)

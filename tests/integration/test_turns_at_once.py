@@ -55,7 +55,7 @@ def _leased(t: Tx) -> int:
     return row[0]
 
 
-async def test_what_waits_for_a_slot_is_not_begun_and_the_oldest_is_next(world: World) -> None:
+async def test_a_turn_without_a_slot_is_not_started_and_the_oldest_is_next(world: World) -> None:
     """A turn that was not started does not count as interrupted when the process dies."""
     first, goes_on = await _at_work(world)
     others = [await world.say(f"{name}:", to=name) for name in ("b", "c", "d")]
@@ -84,7 +84,7 @@ async def test_commands_wait_for_no_slot(world: World) -> None:
     goes_on.set()
 
 
-async def test_who_waits_for_a_person_holds_no_slot(world: World) -> None:
+async def test_a_turn_that_waits_for_a_person_holds_no_slot(world: World) -> None:
     asks = await world.say("p: pay", to="asks")
     question = await world.question(asks.conversation_id)
     _, goes_on = await _at_work(world)

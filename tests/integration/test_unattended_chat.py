@@ -87,7 +87,7 @@ def test_a_refusal_by_the_command_of_the_sentence(
     assert not (tmp_path / "plugins" / "cut.txt").exists()
 
 
-def test_who_answers_in_time_from_elsewhere_is_waited_for(
+def test_an_answer_from_elsewhere_in_time_is_awaited(
     clew: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def approve() -> None:

@@ -85,7 +85,7 @@ def test_a_variable_is_named_as_well(home: Path) -> None:
     assert problem.endswith("did you mean channels.telegram.allow?")
 
 
-def test_what_there_is_passes(home: Path) -> None:
+def test_known_keys_are_accepted(home: Path) -> None:
     text = (
         "[channels.slack]\napp_token = 'xapp-1'\ncommand = '/c'\n[channels.second]\n"
         "kind = 'webhook'\nsecret = 'x'\nold_secret = 'y'\nlongest = 3\n[channels.telegram]\n"

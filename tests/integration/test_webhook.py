@@ -86,7 +86,7 @@ async def desk(tmp_path: Path) -> AsyncGenerator[WebhookDesk]:
             yield found
 
 
-async def test_what_is_handed_in_is_answered_in_its_chat_and_thread(desk: WebhookDesk) -> None:
+async def test_an_event_is_answered_in_its_chat_and_thread(desk: WebhookDesk) -> None:
     desk.fake.post_message("hello", thread="7")
     desk.fake.post_message("and here")
     texts = await desk.answered(2)
@@ -129,7 +129,7 @@ BODY = json.dumps({"type": "message", "data": {"user": "42", "text": "hello"}}).
 DATA = {"user": "42", "text": "x"}
 
 
-async def test_what_is_not_signed_is_refused_and_says_why(desk: WebhookDesk) -> None:
+async def test_an_unsigned_request_is_refused_with_the_reason(desk: WebhookDesk) -> None:
     good = dict(desk.fake.sign_headers("evt_1", BODY))
     old = sign_request(
         decode_secret(desk.fake.secret), id_="evt_2", at=int(time.time()) - 301, body=BODY
@@ -158,7 +158,7 @@ async def test_what_is_not_signed_is_refused_and_says_why(desk: WebhookDesk) -> 
     await desk.quiet()
 
 
-async def test_what_cannot_be_read_is_refused_with_the_field(desk: WebhookDesk) -> None:
+async def test_an_unreadable_field_is_refused_and_named(desk: WebhookDesk) -> None:
     wrong: list[tuple[object, str]] = [
         ([], "not a JSON object"),
         ({}, "data must"),
@@ -179,7 +179,7 @@ async def test_what_cannot_be_read_is_refused_with_the_field(desk: WebhookDesk) 
         assert says in answer.json()["error"]["message"]
 
 
-async def test_nobody_is_behind_a_hook_that_is_not_there_or_does_not_run(
+async def test_an_unknown_or_stopped_webhook_is_not_found(
     tmp_path: Path, desk: WebhookDesk
 ) -> None:
     headers = desk.fake.sign_headers("evt_1", BODY)
@@ -193,7 +193,7 @@ async def test_nobody_is_behind_a_hook_that_is_not_there_or_does_not_run(
         assert answer.headers["Retry-After"]
 
 
-async def test_what_is_handed_in_while_nobody_stores_it_is_answered_once_after_a_restart(
+async def test_an_event_that_was_not_stored_is_answered_once_after_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeWebhook() as fake:
@@ -221,7 +221,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_p
             assert fake.list_texts(str(user)) == wanted
 
 
-async def test_what_the_other_side_refuses_for_good_is_a_dead_letter(desk: WebhookDesk) -> None:
+async def test_a_permanently_refused_delivery_is_a_dead_letter(desk: WebhookDesk) -> None:
     desk.fake.refuse_chat("42")
     desk.fake.post_message("hello")
 

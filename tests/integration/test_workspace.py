@@ -33,7 +33,7 @@ def space(
     return made
 
 
-def test_what_was_written_is_read_and_listed(space: Workspace) -> None:
+def test_a_written_file_is_read_and_listed(space: Workspace) -> None:
     space.write_file("notes/a b\n\U0001f600.txt", b"one")
     space.write_file("notes/a b\n\U0001f600.txt", b"two")
     absolute = str(space.root / "notes" / "x.bin")
@@ -73,7 +73,7 @@ def test_a_path_that_leads_out_is_refused(space: Workspace, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\ud800"])
-def test_what_is_no_path_is_refused(space: Workspace, path: str) -> None:
+def test_an_invalid_path_is_refused(space: Workspace, path: str) -> None:
     with pytest.raises(FileRefused):
         space.read_file(path)
 
@@ -102,7 +102,7 @@ def test_a_link_out_is_neither_read_nor_written_through(
         assert (tmp_path / "secret").read_bytes() == SECRET
 
 
-def test_what_is_no_regular_file_is_refused_at_once(space: Workspace) -> None:
+def test_a_file_that_is_not_regular_is_refused_at_once(space: Workspace) -> None:
     os.mkfifo(space.root / "pipe")
     (space.root / "folder").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
@@ -211,7 +211,7 @@ def test_usage_that_cannot_be_counted_is_not_taken_for_small(space: Workspace) -
         assert "too long" in str(error)  # noqa: PT017  (either is right)
 
 
-def test_a_folder_with_too_many_names_is_told_and_still_counted(
+def test_a_folder_with_too_many_names_is_reported_and_still_counted(
     space: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workspace, "FOLDER_LIMIT", 3)

@@ -32,7 +32,7 @@ BACKUPS = (
         file=f"{_STORE}/sqlite/page_copy.py",
         old="        if os.pread(self._descriptor, len(page), offset) != page:\n",
         new="        if True:\n",
-        test=f"{_BACKUP}what_the_oldest_backup_has_is_not_written_again",
+        test=f"{_BACKUP}pages_of_the_oldest_backup_are_not_written_again",
     ),
     Mutation(
         name="restore-exclusive",
@@ -42,7 +42,7 @@ BACKUPS = (
         new=(
             "    return check_replaceable(SqliteTx(connection, new_cursor(connection), JobContext(SystemClock(), owners)), str(path), replace=replace)\n"
         ),
-        test=f"{_RESTORE}nothing_is_restored_while_somebody_has_the_file_open",
+        test=f"{_RESTORE}nothing_is_restored_while_the_file_is_open_elsewhere",
     ),
     Mutation(
         name="restore-stale-log",
@@ -58,7 +58,7 @@ BACKUPS = (
         file=f"{_STORE}/backup/restore.py",
         old=("    return place.store.write(clear_runtime_state, later=True)\n"),
         new=("    return place.store.write(clear_runtime_state, later=False)\n"),
-        test=f"{_RESTORE}the_processes_of_then_are_forgotten_and_their_turns_go_on[sqlite]",
+        test=f"{_RESTORE}old_processes_are_dropped_and_their_turns_continue[sqlite]",
     ),
     Mutation(
         name="restore-new-file",
@@ -66,7 +66,7 @@ BACKUPS = (
         file=f"{_STORE}/sqlite/store.py",
         old="                raise\n            continue\n",
         new="                raise\n            raise\n",
-        test=f"{_RESTORE}who_opens_a_store_while_it_is_replaced_gets_the_new_one",
+        test=f"{_RESTORE}opening_a_store_while_it_is_replaced_gives_the_new_one",
     ),
     Mutation(
         name="move-compared",
@@ -74,6 +74,6 @@ BACKUPS = (
         file=f"{_STORE}/copying/migrate_store.py",
         old=("    differ = compare_tables(source, place.store, tell=tell)\n"),
         new='    tell("comparing", 0, 0)\n    differ = list[str]()\n',
-        test=f"{_MOVES}a_source_that_was_used_between_two_tries_is_copied_anew",
+        test=f"{_MOVES}a_source_that_was_used_between_two_tries_is_copied_again",
     ),
 )

@@ -136,7 +136,7 @@ BOUNDARIES = (
         file=f"{_ENGINE}/context_cache.py",
         old="            state.extend(news, newer)\n",
         new="            pass\n",
-        test=f"{_S2}3_what_another_process_appends_is_in_the_next_request[sqlite]",
+        test=f"{_S2}3_an_entry_of_another_process_is_in_the_next_request[sqlite]",
     ),
     Mutation(
         name="warm-apart",
@@ -182,7 +182,7 @@ BOUNDARIES = (
         file=f"{_ENGINE}/hook_dispatch.py",
         old='        if said.get("next") is not None:\n',
         new="        if False:\n",
-        test=f"{_S4}2_a_new_conversation_tells_of_the_session_that_it_opens[sqlite]",
+        test=f"{_S4}2_a_new_conversation_reports_the_session_that_it_opens[sqlite]",
     ),
     Mutation(
         name="expiry-told",
@@ -236,8 +236,8 @@ BOUNDARIES = (
         file=f"{_TRANSACTIONS}/compactions.py",
         old="        and turn.stop is not None\n        and find_session_by_operation(",
         new="        and False\n        and find_session_by_operation(",
-        test="tests/integration/test_double_text.py::test_what_is_done_while_the_conversation_is"
-        "_compacted_is_as_the_table_says[sqlite]",
+        test="tests/integration/test_double_text.py::test_an_action_during_a_compaction"
+        "_follows_the_table[sqlite]",
     ),
     Mutation(
         name="shown-is-not-said",
@@ -246,7 +246,7 @@ BOUNDARIES = (
         old=("        and not extract_answered_ids(message)\n"),
         new="",
         test="tests/unit/test_compaction_rules.py::"
-        "test_what_a_tool_shows_beside_its_result_was_said_by_nobody",
+        "test_extra_content_of_a_tool_counts_as_no_persons_message",
     ),
     Mutation(
         name="window-asked",

@@ -48,7 +48,7 @@ ALL = (
         file="src/clew/engine/conversation_workers.py",
         old=("            if begins is StartMode.AT_ONCE or slot.granted.is_set():\n"),
         new="            if True:\n",
-        test=f"{_AT_ONCE}what_waits_for_a_slot_is_not_begun_and_the_oldest_is_next[sqlite]",
+        test=f"{_AT_ONCE}a_turn_without_a_slot_is_not_started_and_the_oldest_is_next[sqlite]",
     ),
     Mutation(
         name="suspects-alone",

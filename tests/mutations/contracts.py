@@ -285,7 +285,7 @@ _KEPT_WARM = (
             "            return state\n"
             "        news = await self._store.read(context.read_context_update, conversation, known)\n"
         ),
-        f"{_S2}3_what_another_process_appends_is_in_the_next_request[sqlite]",
+        f"{_S2}3_an_entry_of_another_process_is_in_the_next_request[sqlite]",
     ),
     _mutation(
         "warm-by-conversation",
@@ -357,7 +357,7 @@ _BOUNDARIES = (
         f"{_ENGINE}/hook_dispatch.py",
         'opened = {"session_id": said["next"], "platform": platform}',
         'opened = {"session_id": said["session"], "platform": platform}',
-        f"{_S4}2_a_new_conversation_tells_of_the_session_that_it_opens[sqlite]",
+        f"{_S4}2_a_new_conversation_reports_the_session_that_it_opens[sqlite]",
     ),
     _mutation(
         "finalise-first",
@@ -368,7 +368,7 @@ _BOUNDARIES = (
             "            later = asyncio.get_running_loop().call_soon\n"
             "            later(self._queue.put_nowait, (FINALIZE_HOOK, over, item.id, None))\n"
         ),
-        f"{_S4}3_finalize_is_told_before_reset_and_each_once_also_over_a_restart[sqlite]",
+        f"{_S4}3_finalize_is_called_before_reset_and_each_once_also_over_a_restart[sqlite]",
     ),
     _mutation(
         "ends-caught-up",
@@ -376,7 +376,7 @@ _BOUNDARIES = (
         f"{_ENGINE}/process.py",
         ("                await self._services.hooks.emit_missed_ends()\n"),
         "",
-        f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
+        f"{_S4}3_a_killed_process_leaves_its_notifications_to_the_restart[sqlite]",
     ),
     _mutation(
         "stop-waits",
@@ -400,7 +400,7 @@ _BOUNDARIES = (
             "        answer = _Future()\n"
             "        _run_call(lambda: context.run(_run_hook, function, arguments), answer)\n"
         ),
-        f"{_S4}5_a_plugin_that_hangs_holds_up_nobody[sqlite]",
+        f"{_S4}5_a_plugin_that_hangs_blocks_nothing[sqlite]",
     ),
     _mutation(
         "overdue-ended",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _UNDELETE = "tests/contract/test_undelete.py::test_"
-_FULL = "tests/integration/test_full_store.py::test_who_waits_for_what_cannot_begin"
+_FULL = "tests/integration/test_full_store.py::test_a_caller_of_a_turn_that_cannot_start"
 _OPENING = "tests/integration/test_sqlite_opening.py::test_"
 _RESULTS = "tests/integration/test_secrets_in_results.py::test_"
 
@@ -16,7 +16,7 @@ EDGES: tuple[Mutation, ...] = (
         file="src/clew/store/transactions/undelete.py",
         old='        undo["fence"] + 1,\n',
         new="        0,\n",
-        test=f"{_UNDELETE}who_wrote_before_the_deletion_cannot_write_after_it_was_undone[sqlite]",
+        test=f"{_UNDELETE}an_owner_from_before_a_deletion_cannot_write_after_its_undo[sqlite]",
     ),
     Mutation(
         name="undelete-slices",
@@ -41,7 +41,7 @@ EDGES: tuple[Mutation, ...] = (
         file="src/clew/engine/input_stream.py",
         old="            if error is not None and times > known:\n",
         new="            if False:\n",
-        test=f"{_FULL}_is_told_that_it_is_stored[plain]",
+        test=f"{_FULL}_learns_that_it_is_stored[plain]",
     ),
     Mutation(
         name="commit-waits",
@@ -57,7 +57,7 @@ EDGES: tuple[Mutation, ...] = (
         file="src/clew/store/sqlite/opening.py",
         old=("        elif _clear_backup_stamp(connection):\n"),
         new="        else:\n",
-        test=f"{_OPENING}a_journal_mode_set_by_hand_stays",
+        test=f"{_OPENING}a_journal_mode_set_by_the_user_is_kept",
     ),
     Mutation(
         name="secret-in-result",

@@ -24,7 +24,7 @@ EXPORTS = (
         file="src/clew/core/export_format/chain_checker.py",
         old='elif not self._loose and entry["prev_hash"] != self.last_hash:\n',
         new="elif False:\n",
-        test=f"{_VERIFY}who_makes_the_hash_anew_breaks_the_chain",
+        test=f"{_VERIFY}a_recomputed_hash_breaks_the_chain",
     ),
     Mutation(
         name="export-places",
@@ -69,7 +69,7 @@ EXPORTS = (
         file=f"{_TRANSACTIONS}/imports.py",
         old="    if grave is not None:\n",
         new="    if grave is not None and False:\n",
-        test=f"{_EXPORTS}what_was_deleted_here_stays_deleted_unless_it_is_asked_for[sqlite]",
+        test=f"{_EXPORTS}an_import_restores_a_deleted_conversation_only_on_request[sqlite]",
     ),
     Mutation(
         name="import-stop",
@@ -91,7 +91,7 @@ EXPORTS = (
             "            _iter_missing_log(section.iter_records(), had, sessions),\n"
             "            _iter_outside_log(section.iter_records()),\n"
         ),
-        test=f"{_EXPORTS}an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_goes_on"
+        test=f"{_EXPORTS}an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_continues"
         "[sqlite]",
     ),
 )

@@ -8,7 +8,7 @@ _TABLE = "tests/integration/test_model_failures.py::test_a_failure_that_"
 _TROUBLE = "tests/integration/test_models_in_trouble.py::test_"
 _RETRIES = (
     "tests/integration/test_retries.py"
-    "::test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting"
+    "::test_dep_11_a_process_that_continues_a_turn_continues_counting"
 )
 _AGAIN = "tests/integration/test_requests_made_again.py::test_"
 _PATIENCE = "tests/unit/test_patience.py::test_"
@@ -28,7 +28,7 @@ FAILURES = (
         file="src/clew/agent/loop.py",
         old=("        raise_if_incomplete(response)\n"),
         new="",
-        test=f"{_TABLE}goes_on_is_told_and_the_next_turn_works[early end-messages]",
+        test=f"{_TABLE}continues_is_reported_and_the_next_turn_works[early end-messages]",
     ),
     Mutation(
         name="no-choice",

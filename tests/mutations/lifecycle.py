@@ -39,7 +39,7 @@ LIFECYCLE = (
         file=f"{_TRANSACTIONS}/locks.py",
         old=('owner.startswith("own_") and not t.is_alive(owner)'),
         new="False",
-        test=f"{_S3}s3_2_the_lock_of_a_process_that_died_holds_nobody_up[sqlite]",
+        test=f"{_S3}s3_2_the_lock_of_a_dead_process_blocks_nothing[sqlite]",
     ),
     Mutation(
         name="client-others",
@@ -181,7 +181,7 @@ LIFECYCLE = (
         file=f"{_ENGINE}/hook_dispatch.py",
         old=("            self.emit_session_end(item)\n"),
         new="            pass\n",
-        test=f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
+        test=f"{_S4}3_a_killed_process_leaves_its_notifications_to_the_restart[sqlite]",
     ),
     Mutation(
         name="plugin-raises",
@@ -197,7 +197,7 @@ LIFECYCLE = (
         file=f"{_TRANSACTIONS}/expiry.py",
         old=("head.end_reason in RESET_REASONS and not chosen"),
         new=("head.end_reason in RESET_REASONS"),
-        test=f"{_CHAT}a_conversation_that_was_left_by_new_is_gone_on_with_after_resume[sqlite]",
+        test=f"{_CHAT}a_conversation_that_was_left_by_new_is_continued_after_resume[sqlite]",
     ),
     Mutation(
         name="route-scope",
@@ -205,6 +205,6 @@ LIFECYCLE = (
         file="src/clew/commands/runner.py",
         old=("        if not can_see(viewer, scope_of(target)):\n"),
         new="        if False:\n",
-        test=f"{_CHAT}nobody_sees_or_moves_to_what_is_in_another_scope[sqlite]",
+        test=f"{_CHAT}a_conversation_of_another_scope_cannot_be_seen_or_resumed[sqlite]",
     ),
 )

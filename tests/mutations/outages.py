@@ -17,7 +17,7 @@ OUTAGES = (
             "return bool(self._fetch_rows(_ALIVE, (high, low))[0][0]) or self._link.is_liveness_uncertain\n"
         ),
         new=("return bool(self._fetch_rows(_ALIVE, (high, low))[0][0])\n"),
-        test=f"{_OUTAGES}who_lost_its_proof_of_life_with_the_server_is_not_taken_for_dead",
+        test=f"{_OUTAGES}an_owner_that_lost_its_lock_with_the_server_does_not_count_as_dead",
     ),
     Mutation(
         name="found-commit-lasts",
@@ -41,7 +41,7 @@ OUTAGES = (
         file="src/clew/store/postgres/pipeline.py",
         old="        yield from self._fetch_gen(flush=False)\n",
         new="        yield from self._fetch_gen(flush=True)\n",
-        test=f"{_JOBS}what_a_process_behind_a_slow_link_has_locked_is_soon_free",
+        test=f"{_JOBS}a_lock_of_a_process_behind_a_slow_link_is_soon_free",
     ),
     Mutation(
         name="retry-after",
@@ -49,7 +49,7 @@ OUTAGES = (
         file="src/clew/api/problems.py",
         old="isinstance(error, errors.StoreUnavailable) and not error.uncertain\n",
         new="isinstance(error, errors.StoreUnavailable)\n",
-        test=f"{_API}only_where_nothing_was_stored_a_client_is_told_to_come_again",
+        test=f"{_API}a_client_is_told_to_retry_only_if_nothing_was_stored",
     ),
     Mutation(
         name="answer-kept",
@@ -57,6 +57,6 @@ OUTAGES = (
         file="src/clew/engine/store_retry.py",
         old=("    return await retry_while_unavailable(lambda: shield_until_done(write()))\n"),
         new=("    return await shield_until_done(write())\n"),
-        test=f"{_API}what_a_model_said_while_the_database_was_away_is_stored_when_it_is_back",
+        test=f"{_API}an_answer_made_during_an_outage_is_stored_afterwards",
     ),
 )

@@ -32,7 +32,7 @@ RPC = (
         old="    if callers is CallerKind.LOCAL and context.viewer != LOCAL:\n",
         new="    if False:\n",
         test="tests/integration/test_operation_scopes.py::"
-        "test_over_rpc_a_caller_reaches_its_own_things_and_nobody_elses",
+        "test_over_rpc_a_caller_reaches_only_its_own_records",
     ),
     Mutation(
         name="rpc-key",
@@ -48,7 +48,7 @@ RPC = (
         file="src/clew/store/transactions/inbox.py",
         old=" AND kind = 'message' RETURNING conversation_id\n",
         new=" RETURNING conversation_id\n",
-        test=f"{_RPC}what_waits_can_be_edited_and_taken_back[sqlite]",
+        test=f"{_RPC}a_waiting_input_can_be_edited_and_cancelled[sqlite]",
     ),
     Mutation(
         name="rpc-upgrade",

@@ -105,6 +105,6 @@ SANDBOX = (
         file=f"{_SANDBOX}/workspace.py",
         old='    if kind != "file":\n',
         new="    if False:\n",
-        test=f"{_FILES}what_is_no_regular_file_is_refused_at_once",
+        test=f"{_FILES}a_file_that_is_not_regular_is_refused_at_once",
     ),
 )

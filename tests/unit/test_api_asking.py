@@ -18,7 +18,7 @@ NOBODY = cast("Any", None)
 
 
 @pytest.mark.parametrize(("key", "again"), [(None, "false"), (KEY, "true")])
-def test_what_is_stored_is_never_asked_for_again_after_a_while(
+def test_an_error_after_storing_never_asks_for_a_later_repeat(
     key: IdempotencyKey | None, again: str
 ) -> None:
     asking = PendingCompletion(requests=NOBODY, chat_input=NOBODY, accepted=NOBODY, key=key)

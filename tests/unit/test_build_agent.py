@@ -43,7 +43,7 @@ def test_an_agent_of_ones_own_is_taken_as_it_is(module: str) -> None:
         ("{}_gone:agent", "agent.object: .* cannot be imported: .* folder plugins"),
     ],
 )
-def test_what_is_no_agent_is_named(module: str, path: str, words: str) -> None:
+def test_an_object_that_is_not_an_agent_is_named(module: str, path: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         build_agent(instructions="", object_path=path.format(module))
 
@@ -56,7 +56,7 @@ def test_what_is_no_agent_is_named(module: str, path: str, words: str) -> None:
         ("x = 1\nx / 0", r"ZeroDivisionError: .*faulty_agents.py, line 2\)"),
     ],
 )
-def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, words: str
 ) -> None:
     (tmp_path / "faulty_agents.py").write_text(code)
@@ -65,7 +65,7 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(
         build_agent(instructions="", object_path="faulty_agents:agent")
 
 
-def test_what_offers_no_tools_is_named(module: str) -> None:
+def test_a_module_without_tools_is_named(module: str) -> None:
     assert build_agent(instructions="", object_path=None, tool_modules=[module])
     with pytest.raises(SettingsError, match="has no list named tools"):
         build_agent(instructions="", object_path=None, tool_modules=["json"])

@@ -68,13 +68,13 @@ def test_an_error_has_its_exit_code(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_an_error_is_told_as_a_sentence_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_reported_as_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     raised.append(StoreFull("the disk is full"))
     entry_point.run_command(["fail"])
     assert capsys.readouterr().err == "clew: the disk is full\n"
 
 
-def test_errors_of_several_tasks_are_told_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_several_tasks_are_reported_each(capsys: pytest.CaptureFixture[str]) -> None:
     inner = ExceptionGroup("", [NotFound("turn", "t1")])
     raised.append(ExceptionGroup("tasks", [StoreFull("the disk is full"), inner]))
     assert entry_point.run_command(["fail"]) == 2

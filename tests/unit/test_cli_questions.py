@@ -95,7 +95,7 @@ def test_all_are_those_that_were_shown() -> None:
     assert questions.interpret_line(line("a")).meaning is LineMeaning.STRAY
 
 
-def test_what_was_typed_before_a_question_was_shown_answers_nothing() -> None:
+def test_input_typed_before_a_question_answers_nothing() -> None:
     questions = ApprovalPrompt()
     assert questions.interpret_line(line("y")).meaning is LineMeaning.MESSAGE
     questions.update([question(1)])
@@ -168,6 +168,6 @@ def test_an_answer_holds_for_longer_only_where_that_was_offered(
 
 
 @pytest.mark.parametrize("text", ["n because it is late", "No, because: it is late"])
-def test_a_reason_behind_no_is_told(text: str) -> None:
+def test_a_reason_behind_no_is_reported(text: str) -> None:
     answer = asked(1).interpret_line(line(text))
     assert (answer.meaning, answer.yes, answer.note) == (LineMeaning.ANSWER, False, "it is late")

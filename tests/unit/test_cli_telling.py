@@ -143,11 +143,11 @@ def test_text_beside_tool_calls_is_printed_once_and_calls_are_remarks() -> None:
     assert notes == '· look({"where": "here"})\n✗ look was refused and did not run\n'
 
 
-def test_an_answer_that_is_told_as_an_entry_is_not_told_again() -> None:
+def test_an_answer_sent_as_an_entry_is_not_sent_again() -> None:
     assert told(piece("the "), stored("the answer"), answered("the answer"))[0] == "the answer\n"
 
 
-def test_a_second_answer_like_the_first_is_told_too() -> None:
+def test_a_second_answer_like_the_first_is_reported_too() -> None:
     out, _ = told(stored("yes", calls=("c",)), call(), answered("yes"))
     assert out == "yes\nyes\n"
 
@@ -172,7 +172,7 @@ def test_an_answer_that_was_stopped_ends_in_a_remark() -> None:
     assert not is_success(stopped)
 
 
-def test_an_input_without_a_turn_is_told_by_its_outcome() -> None:
+def test_an_input_without_a_turn_is_described_by_its_outcome() -> None:
     done = end(outcome=InboxOutcome.EXECUTED, note="renamed")
     back = end(outcome=InboxOutcome.CANCELLED, note="taken back")
     assert told(done) == ("renamed\n", "")

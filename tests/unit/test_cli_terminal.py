@@ -40,9 +40,7 @@ class Gone(io.StringIO):
         ("one\n\ntwo", "one\n\nt", "wo"),
     ],
 )
-def test_what_was_streamed_is_completed_by_what_is_stored(
-    text: str, shown: str, rest: str | None
-) -> None:
+def test_streamed_text_is_completed_from_the_store(text: str, shown: str, rest: str | None) -> None:
     assert remaining_text(text, shown) == rest
 
 
@@ -63,7 +61,7 @@ def test_a_terminal_gets_no_control_characters_and_a_pipe_gets_all(text: str) ->
     assert "\x1b" not in screen.getvalue()
 
 
-def test_a_reader_that_went_away_is_told_at_the_end() -> None:
+def test_a_reader_that_left_is_reported_at_the_end() -> None:
     out = Output(Gone())
     out.write("the answer")
     out.print_dim("(remark)")

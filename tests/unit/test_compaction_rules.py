@@ -64,13 +64,13 @@ def test_the_tail_is_as_long_as_it_may_be_and_divides_no_call_from_its_result(
     assert kept <= keep or len(context) - tail <= shortest or tail == 0
 
 
-def test_what_a_person_said_last_is_found_and_no_tool_counts() -> None:
+def test_the_last_message_of_the_person_is_found_and_tools_do_not_count() -> None:
     said = MessageSize(tokens=1, from_user=True)
     assert find_last_user([said, said, MessageSize(tokens=1)]) == 1
     assert find_last_user([MessageSize(tokens=1)]) is None
 
 
-def test_what_a_tool_shows_beside_its_result_was_said_by_nobody() -> None:
+def test_extra_content_of_a_tool_counts_as_no_persons_message() -> None:
     shown = UserPromptPart("a picture")
     assert estimate_size(ModelRequest(parts=[shown])).from_user
     assert not estimate_size(

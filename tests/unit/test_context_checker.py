@@ -89,7 +89,7 @@ def test_a_history_with_all_its_results_is_taken() -> None:
         ([], "the model has the last word"),
     ],
 )
-def test_what_a_provider_would_refuse_is_complained_of(
+def test_a_request_that_a_provider_would_refuse_is_reported(
     messages: list[dict[str, Any]], complaint: str
 ) -> None:
     assert complaint in "; ".join(complaints(captured("chat", {"messages": messages})))
@@ -104,7 +104,7 @@ def test_what_a_provider_would_refuse_is_complained_of(
         ([says("tool")], "there is no role 'tool'"),
     ],
 )
-def test_what_only_one_provider_would_refuse_is_complained_of_too(
+def test_a_request_that_only_one_provider_would_refuse_is_reported_too(
     messages: list[dict[str, Any]], complaint: str
 ) -> None:
     assert complaint in "; ".join(complaints(captured("messages", {"messages": messages})))

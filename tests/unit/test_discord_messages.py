@@ -94,7 +94,7 @@ def told(kind: str = "MESSAGE_CREATE", **more: Any) -> ChannelEvent | IgnoredEve
         {"kind": "MESSAGE_UPDATE", "edited_timestamp": None},
     ],
 )
-def test_what_nobody_said_is_passed_over(more: dict[str, Any]) -> None:
+def test_an_event_without_a_sender_is_skipped(more: dict[str, Any]) -> None:
     assert isinstance(told(**more), IgnoredEvent)
 
 
@@ -107,7 +107,7 @@ def test_what_nobody_said_is_passed_over(more: dict[str, Any]) -> None:
         ("the <@&5> say <a:wave:6>", "the @5 say :wave:"),
     ],
 )
-def test_what_somebody_said_is_read_as_they_see_it(content: str, text: str) -> None:
+def test_a_message_is_read_as_its_sender_sees_it(content: str, text: str) -> None:
     mentions = [{"id": "7", "username": "eve", "global_name": "Eve"}]
     heard = told(content=content, mentions=mentions)
     assert isinstance(heard, MessageReceived)
@@ -139,7 +139,7 @@ def test_a_change_and_a_deletion_name_the_message_that_was_heard() -> None:
     assert len({heard.event, changed.event, gone.event}) == 3
 
 
-def test_a_button_of_somebody_else_is_none_of_ours() -> None:
+def test_a_button_of_another_app_is_ignored() -> None:
     user, message = {"id": "42", "username": "ada"}, {"id": "7"}
     more = {"type": 3, "user": user, "message": message}
     ours = told("INTERACTION_CREATE", data={"custom_id": "clew:a:1"}, **more)

@@ -35,7 +35,7 @@ def _texts() -> Iterator[Path]:
     yield from (path for path in (ROOT / "deploy").rglob("*") if path.is_file())
 
 
-def test_nothing_tells_people_to_install_somebody_elses_package() -> None:
+def test_no_text_tells_people_to_install_a_foreign_package() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in _texts()

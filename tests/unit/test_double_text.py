@@ -183,7 +183,7 @@ def test_nothing_steers_past_a_command() -> None:
 
 
 @given(LINES)
-def test_what_steers_stands_before_every_command_and_is_due(line: list[InboxItem]) -> None:
+def test_a_steering_message_precedes_every_command_and_is_due(line: list[InboxItem]) -> None:
     commands = [n for n, one in enumerate(line) if one.kind is not InboxKind.MESSAGE]
     for one in select_steering(line, NOW):
         assert line.index(one) < min(commands, default=len(line))

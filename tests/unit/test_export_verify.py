@@ -120,19 +120,19 @@ def resealed(*, rehashed: bool = False, **changes: object) -> bytes:
     return b"".join(sealed(said))
 
 
-def test_who_makes_the_sums_anew_has_not_made_the_hash_anew() -> None:
+def test_recomputed_checksums_do_not_fix_the_hash() -> None:
     forged = resealed(text="never said")
     ((line, *named),) = found(forged)
     assert named == ["cnv_0000", 3]
     assert json.loads(forged.splitlines()[line - 1])["text"] == "never said"
 
 
-def test_who_makes_the_hash_anew_breaks_the_chain() -> None:
+def test_a_recomputed_hash_breaks_the_chain() -> None:
     ((_, *named),) = found(resealed(text="never said", rehashed=True))
     assert named == ["cnv_0000", 4]
 
 
-def test_what_is_withheld_breaks_no_chain_and_is_known() -> None:
+def test_a_redaction_breaks_no_chain_and_is_recorded() -> None:
     verifier = verified(resealed(text="********", withheld=True))
     assert verifier.findings == []
     assert [one.withheld for one in verifier.conversations] == [True, False, False]
@@ -166,7 +166,7 @@ def test_an_export_whose_lines_come_from_two_is_found() -> None:
         ("header", {}, "the first line of an export is its header"),
     ],
 )
-def test_what_makes_no_sense_is_found_though_its_sums_are_right(
+def test_an_inconsistent_line_with_correct_checksums_is_found(
     kind: str, changed: dict[str, Any], told: str
 ) -> None:
     said = said_in(EXPORT)
@@ -181,7 +181,7 @@ def test_a_session_that_did_not_end_has_no_successor() -> None:
     assert "did not end" in str(verified(b"".join(sealed(said))).findings[0])
 
 
-def test_a_newer_format_is_told_from_damage() -> None:
+def test_a_newer_format_is_distinguished_from_damage() -> None:
     newer = EXPORT.replace(b'"version":%d' % VERSION, b'"version":%d' % (VERSION + 1))
     lines = [json.loads(line) for line in newer.splitlines()]
     said = {key: lines[0][key] for key in ("format", "version")}
@@ -190,7 +190,7 @@ def test_a_newer_format_is_told_from_damage() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"hello\n", b'{"role":"user"}\n' * 3, bytes(1000)])
-def test_another_file_is_told_in_one_sentence(text: bytes) -> None:
+def test_another_file_is_reported_in_one_sentence(text: bytes) -> None:
     (finding,) = verified(text).findings
     assert finding.detail == "the file is not an export of Clew"
 

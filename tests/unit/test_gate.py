@@ -96,7 +96,7 @@ async def test_a_wait_that_is_asked_where_a_press_is_answered_closes_the_chat() 
     assert platform.intrusions == []
 
 
-async def test_what_a_channel_looks_up_by_itself_passes_the_gate_and_holds_no_chat() -> None:
+async def test_a_channels_own_lookup_passes_the_gate_and_blocks_no_chat() -> None:
     timer, holds = FakeTimer(), Holds()
     platform = MemoryPlatform(timer=timer)
     line = line_to(platform, timer, holds)

@@ -27,7 +27,7 @@ HISTORIES = st.lists(
 )
 
 
-def test_what_was_asked_ends_before_the_last_answer() -> None:
+def test_the_last_answer_is_split_from_the_history() -> None:
     assert split_last_answer(TALK) == (TALK[:2], "first")
     assert split_last_answer(TALK[:2]) == (TALK[:2], "")
     assert split_last_answer([*TALK, HistoryMessage("assistant", "and\nmore")]) == (

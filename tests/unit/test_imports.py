@@ -47,7 +47,7 @@ def test_a_library_does_without_what_it_would_take_along() -> None:
     assert importlib.import_module("extra").__name__ == "extra"
 
 
-def test_what_was_imported_before_stays() -> None:
+def test_an_earlier_import_is_kept() -> None:
     extra = importlib.import_module("extra")
     with hide_modules("extra"):
         assert importlib.import_module("optional").extra is extra
@@ -86,7 +86,7 @@ def test_a_package_that_does_more_than_hand_on_names_is_imported_as_always(
     assert capsys.readouterr().out == "1\n"
 
 
-def test_what_is_imported_later_is_imported_as_always() -> None:
+def test_a_later_import_works_as_before() -> None:
     with lazy_packages("names"):
         pass
     importlib.import_module("names")

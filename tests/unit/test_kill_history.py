@@ -301,7 +301,7 @@ def test_a_message_whose_failure_is_expected_must_fail() -> None:
     assert judge(world.history(), failed=["c1m2"]) == []
 
 
-def test_what_interrupted_once_may_have_done_is_told_as_unknown() -> None:
+def test_an_interrupted_once_call_has_an_unknown_outcome() -> None:
     world = World()
     changed = result("c1m1s0p2", "interrupted, outcome unknown: it was begun before a restart")
     messages = [*SECOND[:5], changed, *SECOND[6:]]

@@ -53,7 +53,7 @@ def test_every_state_stands_in_its_table(name: str) -> None:
     assert set(TABLES[name]) == set(states[name])
 
 
-def test_what_is_over_stays_over() -> None:
+def test_final_states_have_no_transition() -> None:
     assert not turn.TRANSITIONS[turn.TurnState.DONE]
     assert not delivery.TRANSITIONS[delivery.DeliveryState.DELIVERED]
     ends = set(approval.ApprovalState) - {approval.ApprovalState.OPEN}
@@ -88,7 +88,7 @@ def test_an_unknown_effect_is_refused() -> None:
         effect_of({"effect": "sometimes"})
 
 
-def test_a_session_id_tells_when_it_was_made() -> None:
+def test_a_session_id_contains_its_time() -> None:
     made = new_session_id(1_767_225_600_999, lambda n: "ab" * n)
     assert made == "20260101_000000_ababab"
     assert looks_like_id(made)
@@ -125,7 +125,7 @@ def test_storable_text_is_left_as_it_is(text: str) -> None:
     assert sanitize_text(text) == text
 
 
-def test_what_cannot_be_stored_is_replaced() -> None:
+def test_text_that_cannot_be_stored_is_replaced() -> None:
     assert sanitize_text("a\0b\ud800c") == f"a{REPLACEMENT}b{REPLACEMENT}c"
 
 
@@ -158,6 +158,6 @@ def test_the_hash_is_over_compact_json(fields: list[str | int | None]) -> None:
 
 
 @given(st.text(max_size=5), st.text(max_size=5))
-def test_the_hash_tells_every_field_apart(one: str, other: str) -> None:
+def test_the_hash_distinguishes_every_field(one: str, other: str) -> None:
     same = chain_hash(GENESIS, ("a", one, other)) == chain_hash(GENESIS, ("a", other, one))
     assert same is (one == other)

@@ -19,7 +19,7 @@ def test_the_same_line_is_due_once_in_an_interval_and_others_at_once() -> None:
     assert not throttle.is_due("full")
 
 
-def test_what_is_remembered_has_a_bound() -> None:
+def test_the_throttle_remembers_a_limited_number_of_keys() -> None:
     throttle = LogThrottle(monotonic=lambda: 0.0)
     assert all(throttle.is_due(number) for number in range(2000))
     assert not throttle.is_due(1999)

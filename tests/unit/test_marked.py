@@ -59,7 +59,7 @@ SIGNS = st.lists(
 @example('foo**"bar"**baz')
 @example("a`b`**c***d*")
 @example("![x](http://e.x/)")
-def test_what_is_no_markdown_is_shown_with_every_sign(text: str) -> None:
+def test_text_without_markdown_keeps_every_character(text: str) -> None:
     written = "".join(map(shown, parts(text, markup=False)))
     assert written == squeezed(to_plain_text(parse_plain_text(text)))
 
@@ -69,7 +69,7 @@ def test_what_is_no_markdown_is_shown_with_every_sign(text: str) -> None:
 @example("<http://e.x/a_b`>")
 @example("<http://e.x/*a*_>")
 @example("<http://e.x/a%20b>")
-def test_what_is_markdown_is_shown_as_it_reads(text: str) -> None:
+def test_markdown_is_rendered(text: str) -> None:
     assert "".join(map(shown, parts(text))) == wanted(text)
 
 

@@ -85,7 +85,7 @@ def test_an_address_longer_than_a_message_is_parted(platform: str, text: str) ->
 @pytest.mark.parametrize(
     "text", ["", " \n\t", "\u200b", "\u2060\ufeff \u00ad", "\u3164", "\x01\x1b"]
 )
-def test_what_nobody_can_see_is_no_message(platform: str, text: str) -> None:
+def test_an_invisible_text_is_not_a_message(platform: str, text: str) -> None:
     assert is_blank(text)
     assert PLATFORMS[platform].render(text) == []
 
@@ -96,7 +96,7 @@ def test_a_link_that_telegram_would_leave_out_stands_behind_its_text() -> None:
     assert json.loads(chunk) == {"text": f"label ({long})"}
 
 
-def test_code_mentions_nobody_where_telegram_refuses_its_format() -> None:
+def test_code_mentions_no_user_where_telegram_refuses_its_format() -> None:
     chunks = telegram.render(OutboundMessage(text=f"```\n{'@media ' * 900}\n```"))
     for chunk in map(telegram.without_formatting, chunks):
         text = json.loads(chunk)["text"]
@@ -104,6 +104,6 @@ def test_code_mentions_nobody_where_telegram_refuses_its_format() -> None:
         assert len(text) <= 4096
 
 
-def test_code_in_a_link_mentions_nobody_on_telegram() -> None:
+def test_code_in_a_link_mentions_no_user_on_telegram() -> None:
     (chunk,) = telegram.render(OutboundMessage(text="[`@everyone`](http://e.example)"))
     assert "@everyone" not in json.loads(chunk)["text"]

@@ -76,7 +76,7 @@ def test_nothing_within_a_paste_is_a_key_however_it_arrives(
     assert told == ["x", *([f"paste {wanted!r}"] if wanted else []), "y"]
 
 
-def test_what_begins_like_a_mark_is_a_key_after_a_moment() -> None:
+def test_an_incomplete_mark_counts_as_a_key_after_a_moment() -> None:
     terminal = Terminal()
     assert terminal.send("\x1b") == []
     terminal.wait(0.05)

@@ -54,7 +54,7 @@ def test_only_what_may_pass_is_asked_again(kind: FailureKind) -> None:
     assert not once_more or len(found) == 1
 
 
-def test_what_the_provider_asks_for_is_waited_to_the_letter() -> None:
+def test_the_pause_that_the_provider_asks_for_is_kept() -> None:
     assert waits(failure(retry_after=7), RetryPolicy())[0] == 7
 
 

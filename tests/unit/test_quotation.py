@@ -61,7 +61,7 @@ def test_in_a_group_a_line_that_imitates_another_speaker_is_indented(sign: str) 
     assert prefix_sender("Bob (7): yes", MessageSender(id="1"), alone) == "Bob (7): yes"
 
 
-def test_what_is_passed_over_is_logged_once_of_each_kind(
+def test_each_kind_of_skipped_event_is_logged_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     passed = IgnoredEventLog("telegram")

@@ -91,7 +91,7 @@ def test_a_persons_and_a_threads_talk_in_a_group_are_two() -> None:
         " agent:main:telegram:dm:42",
     ],
 )
-def test_what_is_no_key_is_refused(key: str) -> None:
+def test_an_invalid_key_is_refused(key: str) -> None:
     with pytest.raises(UsageError):
         Route.parse(key)
 

@@ -56,7 +56,7 @@ JSON = st.recursive(
         (" " * (framing.MAX_FRAME_BYTES + 1), ErrorCode.INVALID_REQUEST, None),
     ],
 )
-def test_what_is_no_message_is_answered_with_what_is_wrong_and_what_to_do(
+def test_an_invalid_message_is_answered_with_the_fault_and_the_fix(
     frame: str | bytes, code: ErrorCode, id_: object
 ) -> None:
     with pytest.raises(FrameError) as caught:
@@ -145,7 +145,7 @@ def _piece(kind: str, text: str) -> AnyNotice:
     return notice
 
 
-def test_what_was_heard_is_not_heard_twice_and_a_gap_is_noticed() -> None:
+def test_a_received_event_is_not_repeated_and_a_gap_is_noticed() -> None:
     heard = SubscriptionState("c")
     assert heard.accept_notice(_entry(1))
     assert not heard.accept_notice(_entry(1))

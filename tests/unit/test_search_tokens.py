@@ -163,7 +163,7 @@ def test_punctuation_alone_finds_itself(symbol: str) -> None:
         ("x" * (MAX_TOKEN_LENGTH + 10), "x" * (MAX_TOKEN_LENGTH + 10)),
     ],
 )
-def test_what_people_type_finds_what_they_mean(query: str, text: str) -> None:
+def test_typed_queries_find_the_intended_messages(query: str, text: str) -> None:
     assert found(query, text)
     assert set(parse_query(query).index_tokens()) <= tokenize_text(text)
 
@@ -186,7 +186,7 @@ def test_what_people_type_finds_what_they_mean(query: str, text: str) -> None:
         ("x" * MAX_TOKEN_LENGTH, "x" * (MAX_TOKEN_LENGTH + 1)),
     ],
 )
-def test_what_is_not_there_is_not_found(query: str, text: str) -> None:
+def test_absent_text_is_not_found(query: str, text: str) -> None:
     assert not found(query, text)
 
 

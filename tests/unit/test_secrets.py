@@ -34,7 +34,7 @@ def test_no_way_of_printing_a_secret_shows_it(show: Callable[[object], str]) -> 
         assert VALUE not in show([secret])
 
 
-def test_what_is_shown_of_a_secret_says_where_it_is_kept() -> None:
+def test_a_shown_secret_says_only_where_it_is_kept() -> None:
     assert repr(from_env()) == "Secret(environment variable TOKEN_HERE)"
 
 

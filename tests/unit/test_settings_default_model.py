@@ -32,7 +32,7 @@ def test_a_provider_key_in_the_environment_chooses_its_model_and_is_used() -> No
     assert made.api_key.reveal() == "sk-1"
 
 
-def test_a_key_whose_package_is_missing_is_told_instead_of_chosen() -> None:
+def test_a_key_whose_package_is_missing_is_reported_instead_of_chosen() -> None:
     name, why = choose_default_model({"ANTHROPIC_API_KEY": "x"}, installed=lambda _: False)
     assert name == "offline"
     assert "pip install 'clew-gateway[anthropic]'" in why

@@ -39,22 +39,22 @@ def problems(
         ("plugins.enabld", "plugins.enabled"),
     ],
 )
-def test_an_unknown_setting_is_told_with_the_one_that_was_meant(unknown: str, near: str) -> None:
+def test_an_unknown_setting_suggests_the_intended_one(unknown: str, near: str) -> None:
     [problem] = problems({unknown: "x"})
     assert f"--set {unknown}: there is no setting {unknown}; did you mean {near}?" == problem
 
 
-def test_an_unknown_setting_like_no_other_is_told_what_its_section_has() -> None:
+def test_an_unknown_setting_lists_those_of_its_section() -> None:
     [problem] = problems({"lease.qqqq": 1})
     assert problem.endswith("[lease] has seconds")
 
 
-def test_an_unknown_section_like_no_other_is_told_which_there_are() -> None:
+def test_an_unknown_section_lists_the_known_ones() -> None:
     [problem] = problems({"qqqq.wwww": 1})
     assert "the sections are agent, api, approvals, channels" in problem
 
 
-def test_a_variable_is_told_by_its_name() -> None:
+def test_a_variable_is_reported_by_its_name() -> None:
     [problem] = problems(environ={"CLEW_MODEL__NAM": "x"})
     assert problem.startswith("CLEW_MODEL__NAM: there is no setting model.nam; did you mean")
 
@@ -69,7 +69,7 @@ def test_a_variable_that_misses_an_underscore_gets_a_warning() -> None:
     assert "CLEW_MODEL_NAME is not read: model.name is CLEW_MODEL__NAME" in warning
 
 
-def test_all_problems_are_told_together() -> None:
+def test_all_problems_are_reported_together() -> None:
     environ = {"CLEW_API__PORT": "abc", "CLEW_LEASE__SECONDS": "0"}
     found = problems({"model.nam": "x", "session.idle": "soon"}, environ=environ)
     assert len(found) == 4

@@ -47,7 +47,7 @@ def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
         assert "blocks" not in json.loads(codec.without_formatting(json.dumps(chunk)))
 
 
-def test_formats_are_told_beside_the_text() -> None:
+def test_formats_are_named_beside_the_text() -> None:
     text = "**b** *i* ~~s~~ `c` [l](http://e.x)\n\n> q\n\n```py\nx<!here>\n```\n\n- *1*\n- 2"
     (chunk,) = map(json.loads, codec.render(OutboundMessage(text=text)))
     (block,) = chunk["blocks"]
@@ -94,7 +94,7 @@ def test_buttons_are_under_the_last_message() -> None:
         ("1 < 2", "1 < 2"),
     ],
 )  # fmt: skip
-def test_what_somebody_said_is_read_as_they_see_it(raw: str, text: str) -> None:
+def test_a_message_is_read_as_its_sender_sees_it(raw: str, text: str) -> None:
     assert codec.read_own_text(raw, ME) == text
 
 
@@ -119,7 +119,7 @@ def event(**more: object) -> dict[str, object]:
         {"subtype": "message_deleted", "deleted_ts": "1.1", "previous_message": {"user": "U0"}},
     ],
 )
-def test_what_nobody_said_is_passed_over(more: dict[str, object]) -> None:
+def test_an_event_without_a_sender_is_skipped(more: dict[str, object]) -> None:
     assert isinstance(codec.parse_envelope(event(**more), ME), IgnoredEvent)
     closed = {"type": "interactive", "payload": {"type": "view_closed"}}
     assert isinstance(codec.parse_envelope(closed, ME), IgnoredEvent)

@@ -41,7 +41,7 @@ def given(*slots: TurnPermit) -> list[bool]:
     return [slot.granted.is_set() for slot in slots]
 
 
-async def test_who_asked_first_is_next(stack: ExitStack) -> None:
+async def test_the_first_request_is_served_next(stack: ExitStack) -> None:
     line = Line(stack, TurnLimiter(2))
     a, b, c, d = (line.ask() for _ in range(4))
     assert given(a, b, c, d) == [True, True, False, False]
@@ -54,7 +54,7 @@ async def test_who_asked_first_is_next(stack: ExitStack) -> None:
     assert given(line.ask(), line.ask(), line.ask()) == [True, True, False]
 
 
-async def test_who_was_first_in_the_order_is_next_although_it_asks_later(stack: ExitStack) -> None:
+async def test_the_first_in_order_is_next_although_it_asks_later(stack: ExitStack) -> None:
     line = Line(stack, TurnLimiter(1))
     early, at_work, late = line.stand(), line.ask(), line.ask()
     early.request(suspect=False)
@@ -89,7 +89,7 @@ async def test_a_suspect_that_takes_long_holds_up_other_suspects_only(stack: Exi
     assert given(second) == [True]
 
 
-async def test_who_waits_long_lends_its_slot_and_has_it_back_at_once(stack: ExitStack) -> None:
+async def test_a_long_wait_lends_the_slot_and_gets_it_back_at_once(stack: ExitStack) -> None:
     """A tool may wait for another turn: were slots kept, both would wait for ever."""
     line = Line(stack, TurnLimiter(1, long=0))
     waits, other, third = line.ask(), line.ask(), line.ask()
@@ -104,7 +104,7 @@ async def test_who_waits_long_lends_its_slot_and_has_it_back_at_once(stack: Exit
     assert given(third) == [True]
 
 
-async def test_who_waits_shortly_keeps_its_slot_and_who_has_none_needs_none(
+async def test_a_short_wait_keeps_the_slot_and_a_turn_without_one_needs_none(
     stack: ExitStack,
 ) -> None:
     line = Line(stack, TurnLimiter(1, long=60))

@@ -33,7 +33,7 @@ CASES: dict[str, tuple[list[tuple[list[str], str]], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_missing_comes_from_the_log(case: str) -> None:
+def test_missing_entries_come_from_the_log(case: str) -> None:
     steps, heard = CASES[case]
     assert said(*steps) == heard
 

@@ -140,7 +140,7 @@ def alone(code: dict[str, Any], entities: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     "character", ["👨‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "👍🏽", "e\u0301", "한"], ids=lambda c: f"{ord(c[0]):x}"
 )
-def test_what_a_reader_sees_as_one_character_is_in_one_message(character: str) -> None:
+def test_one_visible_character_is_in_one_message(character: str) -> None:
     chunks = telegram.render(OutboundMessage(text=character * 2500))
     assert len(chunks) > 1 or character == "한"
     for chunk in chunks:
@@ -195,7 +195,7 @@ def test_the_buttons_are_under_the_last_message_and_the_reply_is_the_first() -> 
     ]
 
 
-def test_what_is_no_markdown_is_shown_as_it_is() -> None:
+def test_text_without_markdown_is_unchanged() -> None:
     text = "/rewind n: go back to *after* entry n\n\n\n  [title] _x_"
     assert squeezed(to_plain_text(parse_plain_text(text))) == squeezed(text)
     (chunk,) = telegram.render(OutboundMessage(text=text, markup=False))

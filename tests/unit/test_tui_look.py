@@ -63,7 +63,7 @@ def test_below_an_answer_stands_who_gave_it_how_long_it_took_and_how_many_tokens
     assert all(len(row) <= 40 for row in rows(view, 40))
 
 
-def test_an_answer_whose_beginning_is_not_loaded_tells_no_time() -> None:
+def test_an_answer_whose_beginning_is_not_loaded_shows_no_time() -> None:
     view = reducer.open_conversation(
         ViewState(), CONVERSATION.model_copy(update={"entries": 3}), STATE
     )
@@ -75,7 +75,7 @@ def test_an_answer_whose_beginning_is_not_loaded_tells_no_time() -> None:
     ("seconds", "told"),
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (45.4, "45 s"), (125, "2 min 5 s"), (3780, "1 h 3 min")],
 )
-def test_a_duration_is_told_as_exactly_as_it_matters(seconds: float, told: str) -> None:
+def test_a_duration_is_shown_with_useful_precision(seconds: float, told: str) -> None:
     assert format_duration(seconds) == told
 
 

@@ -95,7 +95,7 @@ def texts(view: ViewState) -> list[str]:
     return [block.text for block in view.blocks]
 
 
-def test_an_entry_that_is_told_again_changes_nothing() -> None:
+def test_a_repeated_entry_changes_nothing() -> None:
     view = after(begun(), said(1, "a"), said(2, "b"))
     assert after(view, said(1, "a"), said(2, "b")) is view
     assert texts(view) == ["a", "b"]
@@ -109,7 +109,7 @@ def test_a_missing_entry_is_noticed_and_nothing_behind_it_is_shown() -> None:
 
 
 @given(st.lists(st.integers(1, 12), max_size=40))
-def test_whatever_is_told_how_often_the_entries_stand_once_and_in_order(seqs: list[int]) -> None:
+def test_repeated_events_still_give_each_entry_once_and_in_order(seqs: list[int]) -> None:
     view = begun()
     for seq in seqs:
         view = after(view, said(seq, str(seq)))
@@ -118,7 +118,7 @@ def test_whatever_is_told_how_often_the_entries_stand_once_and_in_order(seqs: li
         assert texts(view) == [str(n) for n in range(1, view.seq + 1)]
 
 
-def test_what_is_told_of_another_conversation_is_left_out() -> None:
+def test_an_event_of_another_conversation_is_left_out() -> None:
     view = begun()
     other = said(1).model_copy(update={"conversation": "cnv_2"})
     assert after(view, other) is view
@@ -140,7 +140,7 @@ def test_a_snapshot_stands_for_all_pieces_and_a_retraction_voids_them() -> None:
     assert after(view, notice("retracted", reason="again")).live.text == ""
 
 
-def test_a_call_is_asked_runs_and_has_its_result_in_whatever_order_that_is_told() -> None:
+def test_a_call_is_asked_runs_and_has_its_result_in_any_order_of_events() -> None:
     asked = after(begun(), entry(1, "assistant", parts=[CALL]))
     [block] = asked.blocks
     assert block.tool is not None
@@ -297,7 +297,7 @@ def test_a_call_is_opened_and_closed_and_nothing_in_it_steers_the_terminal() -> 
     assert len(drawn(layout)) == 2
 
 
-def test_what_somebody_went_back_over_is_one_pale_line_until_it_is_opened() -> None:
+def test_a_rewound_exchange_is_one_pale_line_until_it_is_opened() -> None:
     back = STATE.model_copy(update={"taken_back": [SpanShape(first=2, last=3)]})
     view = after(begun(), said(1), said(2), notice("state", state=back))
     assert [block.taken for block in view.blocks] == [False, True]
