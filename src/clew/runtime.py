@@ -14,7 +14,7 @@ import structlog
 
 from clew.agent.compactor import HarnessCompactor, get_model_context_window
 from clew.agent.declared_tools import make_declared_toolset
-from clew.agent.factory import build_agent
+from clew.agent.factory import build_agent, sort_capabilities
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.known_secrets import register_secrets
 from clew.agent.limits import CodeLimits
@@ -49,7 +49,14 @@ from clew.engine.titles import TitleService
 from clew.errors import ClewError, SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
-from clew.plugin.declarations import AfterTurn, Command, CompactorKind, ContextNote, Instructions
+from clew.plugin.declarations import (
+    AfterTurn,
+    CapabilitySource,
+    Command,
+    CompactorKind,
+    ContextNote,
+    Instructions,
+)
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
 from clew.sandbox.policy import HOST_WARNING
@@ -61,6 +68,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.toolsets import AbstractToolset
 
     from clew.agent.compactor import Compactor
@@ -310,15 +318,29 @@ def make_agent_loop(settings: Settings, instructions: str, features: Features) -
     :raises SettingsError: if the agent cannot be imported
     """
     agent = make_agent(settings, instructions)
+    capabilities, toolsets = make_capabilities(settings, features)
     return AgentLoop(
         agent,
         max_steps=settings.agent.max_steps,
         silence=settings.model.timeout,
         longest_call=settings.tools.call_timeout,
         code=CodeLimits(toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout),
-        toolsets=make_feature_toolsets(settings, features, agent),
+        toolsets=(*make_feature_toolsets(settings, features, agent), *toolsets),
+        capabilities=capabilities,
         render=make_instruction_renderer(settings, features),
     )
+
+
+def make_capabilities(
+    settings: Settings, features: Features
+) -> tuple[list[AbstractCapability[Any]], list[AbstractToolset[Any]]]:
+    """
+    Return the ready capabilities and toolsets that features hand over.
+
+    :raises SettingsError: if one cannot be made
+    """
+    declared = features.get(CapabilitySource) if _uses_features(settings) else ()
+    return sort_capabilities((one.owner, one.value.name, one.value.make) for one in declared)
 
 
 def make_feature_toolsets(

@@ -265,10 +265,24 @@ def test_the_names_of_the_commands_of_clew_are_taken() -> None:
     assert set(CLI_COMMANDS) == COMMANDS.keys()
 
 
-def test_the_door_is_cheap_to_import() -> None:
-    code = "import clew.plugin, sys; print(*sys.modules)"
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import clew.plugin",
+        (
+            "from pathlib import Path; from clew.plugin.loading import load_features;"
+            " load_features(folder=Path('nowhere')).raise_problems()"
+        ),
+    ],
+    ids=["the door", "all built-in features"],
+)
+def test_what_every_command_loads_is_cheap_to_import(code: str) -> None:
+    code = f"import sys; {code}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"pydantic", "pydantic_ai", "textual", "starlette", "apsw", "psycopg", "asyncio"}
+    heavy = {
+        "pydantic", "pydantic_ai", "textual", "starlette", "apsw", "psycopg", "asyncio", "mcp",
+        "openai", "anthropic", "httpx2", "tree_sitter",
+    }  # fmt: skip
     assert set(done.stdout.split()) & heavy == set()
 
 

@@ -99,7 +99,12 @@ def of_means(means: EngineServices) -> Shelf | None:
 
 
 def _loop(means: EngineServices) -> AgentLoop:
-    return AgentLoop(means.loop.agent, max_steps=_STEPS, toolsets=means.loop.toolsets)
+    return AgentLoop(
+        means.loop.agent,
+        max_steps=_STEPS,
+        toolsets=means.loop.toolsets,
+        capabilities=means.loop.capabilities,
+    )
 
 
 def _place(store: object) -> Path | Dsn | None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pydantic_ai
 from pydantic_ai import Agent
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.toolsets import AbstractToolset
 
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 # Standard output belongs to the conversation.
 pydantic_ai.BANNER_ENABLED = False
@@ -37,6 +39,35 @@ def build_agent(
         return _import_agent(object_path)
     found = [tool for module in tool_modules for tool in _load_tools(module)]
     return Agent(instructions=instructions or None, tools=found)
+
+
+def sort_capabilities(
+    sources: Iterable[tuple[str, str, Callable[[], object]]],
+) -> tuple[list[AbstractCapability[Any]], list[AbstractToolset[Any]]]:
+    """
+    Make capabilities and toolsets from their owners, names and functions.
+
+    :raises SettingsError: if one cannot be made, or is neither
+    """
+    capabilities, toolsets = list[AbstractCapability[Any]](), list[AbstractToolset[Any]]()
+    for owner, name, make in sources:
+        try:
+            made: Any = make()
+        except Exception as error:
+            raise SettingsError(
+                f"the capability {name!r} of {owner!r} cannot be made: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if isinstance(made, AbstractCapability):
+            capabilities.append(cast("AbstractCapability[Any]", made))
+        elif isinstance(made, AbstractToolset):
+            toolsets.append(cast("AbstractToolset[Any]", made))
+        else:
+            raise SettingsError(
+                f"the capability {name!r} of {owner!r} is a {type(made).__name__}: a capability "
+                "or toolset of Pydantic AI was expected"
+            )
+    return capabilities, toolsets
 
 
 def _import_agent(path: str) -> AbstractAgent[Any, Any]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
     from pydantic_ai.run import AgentRun
@@ -126,6 +127,7 @@ class AgentLoop:
         longest_call: timedelta = MAX_CALL_TIME,
         code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
         toolsets: Sequence[AbstractToolset[Any]] = (),
+        capabilities: Sequence[AbstractCapability[Any]] = (),
         render: RenderInstructions = render_nothing,
     ) -> None:
         self.agent = agent
@@ -133,6 +135,8 @@ class AgentLoop:
         self.render = render
         #: Toolsets beside those of the agent.
         self.toolsets = toolsets
+        #: Capabilities beside those of the agent.
+        self.capabilities = capabilities
         #: Model requests that one turn may make.
         self.max_steps = max_steps
         #: Limit of a provider's silence, in which it sends no usable data.
@@ -178,7 +182,7 @@ class AgentLoop:
                         model=model,
                         usage_limits=_USAGE_LIMITS,
                         toolsets=self.toolsets,
-                        capabilities=[tools, beside, clock, prefix],
+                        capabilities=[*self.capabilities, tools, beside, clock, prefix],
                     )
                 )
             run.ctx.state.output_retries_used = context.retries.get(OUTPUT_KEY, 0)

@@ -151,6 +151,15 @@ class ContextNote:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CapabilitySource:
+    """The source of a ready capability or toolset of the model library."""
+
+    name: str
+    #: Returns the ``AbstractCapability`` or ``AbstractToolset``; called when the agent is made.
+    make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CompactorKind:
     """A context engine that can take the place of the built-in one."""
 

@@ -16,6 +16,7 @@ from clew.errors import SettingsError
 from clew.hooks import specs
 from clew.plugin.declarations import (
     AfterTurn,
+    CapabilitySource,
     ChannelKind,
     CliEntry,
     Command,
@@ -53,7 +54,7 @@ CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
     "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "config", "doctor",
-    "backup", "restore", "migrate-store", "completion",
+    "backup", "restore", "migrate-store", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -387,6 +388,15 @@ class Registry:
         notes are stored with the message and never change.
         """
         self._add("context note", name, ContextNote(name=name, make=make))
+
+    def add_capability(self, name: str, make: Callable[[], object]) -> None:
+        """
+        Declare a ready capability or toolset of Pydantic AI.
+
+        ``make`` returns it, and may import, when the agent is made. It must not add messages,
+        change the history or keep state over steps: ``clew plugins check`` tells.
+        """
+        self._add("capability", name, CapabilitySource(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:
         """Declare a context engine, chosen with ``compaction.compactor``."""
