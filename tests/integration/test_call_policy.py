@@ -18,6 +18,7 @@ from clew.core.policy import UnknownFacts
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.engine.turn_contexts import UNATTENDED_KEY
 from clew.store.transactions import journal
+from tests.deciding import FLAGS, KINDS, make_tools, run_calls
 from tests.line.world import open_world
 
 if TYPE_CHECKING:
@@ -255,3 +256,14 @@ async def test_a_turn_without_a_person_is_asked_about_only_where_somebody_is(
         why = "no person began this turn, and approvals.unattended is deny"
         assert (await reasons(world, denied))["pay"] == why
     assert _RAN["pay"] == 1
+
+
+async def test_every_call_names_its_reason_however_it_was_decided(
+    store_url: str, tmp_path: Path
+) -> None:
+    async with open_world(store_url, tmp_path, tools=make_tools, flags=FLAGS) as world:
+        reasons = await run_calls(world, turns=4, at_once=2)
+        assert len(reasons) == 4 * len(KINDS)
+        begins = Counter((reason or "none").split(":")[0].split(" grt_")[0] for reason in reasons)
+        assert {"rule 1 allows it", "rule 2 denies it", "by default", "grant"} < begins.keys()
+        assert await world.check() == []

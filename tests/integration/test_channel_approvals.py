@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.api.operation_context import OperationContext
 from clew.api.rpc.connection import serve_client
 from clew.clock import SystemClock
+from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
 from clew.core.ids import ApprovalId, ConversationId, TurnId
 from clew.core.scope import LOCAL
@@ -239,6 +241,33 @@ async def test_always_holds_from_then_on_and_says_what_it_allows(desk: MemoryDes
     await desk.quiet()
     (grant,) = await desk.world.engine.grants.list_grants(viewer=LOCAL)
     assert (grant.conversation_id, grant.from_approval is not None) == (conversation, True)
+
+
+async def test_a_turn_without_a_person_asks_in_its_owners_chat_and_goes_on_after_a_restart(
+    store_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with memory_desk(store_url, tmp_path, platform, script=script) as desk:
+        due = replace(desk.world.engine.new_input("pay"), payload=json.dumps({"unattended": True}))
+        await desk.world.engine.submit(due, target=platform.route)
+        await questions(desk, 1)
+    async with memory_desk(store_url, tmp_path, platform, script=script) as desk:
+        platform.post_message("/approve")
+        await desk.quiet()
+        assert [name.split()[0] for name in desk.world.tools.ran] == ["pay"]
+        assert await desk.world.check() == []
+
+
+async def test_what_a_person_allowed_ends_when_they_are_shut_out(desk: MemoryDesk) -> None:
+    desk.platform.post_message("pay", user="43")
+    key = desk.platform.route.key.replace("42", "43")
+    await questions(desk, 1, key)
+    desk.platform.post_message("/approve always", user="43")
+    await desk.quiet()
+    (grant,) = await desk.world.engine.grants.list_grants(viewer=LOCAL)
+    assert grant.by == "memory:43"
+    account = ChannelAccount(channel="memory", account="bot")
+    await desk.world.engine.pairing.revoke_access(account, "43", to=AccessStatus.REMOVED, by="me")
+    assert await desk.world.engine.grants.list_grants(viewer=LOCAL) == []
 
 
 def _press(platform: MemoryPlatform, user: str) -> str:

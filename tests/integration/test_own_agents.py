@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -21,6 +22,7 @@ from clew.agent.loop import AgentLoop
 from clew.agent.models import close_models_on_exit
 from clew.core.events import InputCompleted
 from clew.core.route import local_route
+from clew.core.tool_facts import PathFact, ToolFacts
 from clew.engine.engine import Engine
 from clew.hooks.specs import hookimpl
 from clew.runtime import build_services
@@ -31,7 +33,7 @@ from tests.integration.api_server import settings_for, until
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Iterator, Mapping
     from pathlib import Path
 
     from clew.store.contract import Store
@@ -293,6 +295,49 @@ async def test_changed_arguments_are_what_the_tool_declares(
             await until(lambda: _approve(desk, said.conversation_id))
         await until(lambda: _ended(desk, said.inbox_id))
         assert told in desk.provider.requests[-1].body.decode()
+
+
+class Redirecting:
+    """A plugin that changes where a tool writes."""
+
+    @hookimpl
+    def pre_tool_call(self, args: dict[str, Any]) -> dict[str, Any]:
+        return {"args": {**args, "path": "/srv/elsewhere"}}
+
+
+async def test_what_is_shown_and_judged_is_what_runs_also_changed_by_a_plugin_and_long(
+    tmp_path: Path,
+) -> None:
+    agent: Made = Agent()
+    ran: list[tuple[str, str]] = []
+    text = "".join(f"line {n}\n" for n in range(25_000))
+
+    def make_facts(args: Mapping[str, Any]) -> ToolFacts:
+        path = PathFact(path=args["path"], inside=args["path"].startswith("/work"), writes=True)
+        return ToolFacts(paths=(path,), preview=f"+ {len(args['text'])} characters")
+
+    @agent.tool_plain(metadata={"effect": "idempotent", "facts": make_facts})
+    def write(path: str, text: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        ran.append((path, text))
+        return "written"
+
+    calls = Calls((ScriptedCall("write", {"path": "/work/a", "text": text}),))
+    async with open_desk(tmp_path, agent, calls, Text("ok"), plugin=Redirecting()) as desk:
+        said = await desk.engine.submit("write", target=local_route("talk"))
+        await until(lambda: _asks(desk, said.conversation_id))
+        (asked,) = await desk.engine.list_approvals(said.conversation_id)
+        assert asked.why == "by default: /srv/elsewhere is outside of the workspace"
+        assert asked.preview == f"+ {len(text)} characters"
+        assert asked.offer is not None
+        assert asked.offer.says == "write: writing in /srv"
+        await until(lambda: _approve(desk, said.conversation_id))
+        await until(lambda: _ended(desk, said.inbox_id))
+        assert ran == [("/srv/elsewhere", text)]
+        assert json.loads(asked.args) == {"path": ran[0][0], "text": ran[0][1]}
+
+
+async def _asks(desk: Desk, conversation: Any) -> bool:
+    return bool(await desk.engine.list_approvals(conversation))
 
 
 async def _ended(desk: Desk, inbox_id: Any) -> bool:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult, InboxItem
     from clew.core.turn import Turn
     from clew.engine.services import EngineServices
+    from clew.store.contract import Tx
 
 #: Between two looks at the store.
 _PAUSE = 0.003
@@ -145,7 +146,13 @@ class World:
     async def check(self) -> list[str]:
         """Every violation of an invariant in the store, and of the provider's rules on the wire."""
         wire = [text for sent in self.model.sent for text in strict.complaints(strict.bits(sent))]
-        return await self.store.inner.read(invariants.check) + wire
+        found = await self.store.inner.read(invariants.check)
+        return found + await self.store.inner.read(_find_unexplained_calls) + wire
+
+
+def _find_unexplained_calls(t: Tx) -> list[str]:
+    """Return the calls that ran, or did not, without a reason."""
+    return t.fetch_column("SELECT 'no reason: ' || call_id FROM journal WHERE reason IS NULL")
 
 
 def _target(target: Route | str) -> Route | ConversationId:

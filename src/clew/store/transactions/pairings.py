@@ -23,6 +23,7 @@ from clew.core.route import Route
 from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest
 from clew.store.records import RecordQuery
+from clew.store.transactions import grants
 from clew.store.transactions.approvals import deny_open_approvals
 from clew.store.transactions.turn_queries import list_unfinished_turns, request_stop
 
@@ -199,7 +200,8 @@ def revoke_access(
     Revoke a user's access at once, and return the conversations where work of theirs ended.
 
     Their open inputs are cancelled, turns that answer only them are stopped, approvals they
-    were asked for are denied, and their unsent deliveries are dropped.
+    were asked for are denied, what they have granted is revoked, and their unsent deliveries
+    are dropped.
     """
     t.execute(
         """
@@ -216,6 +218,7 @@ def revoke_access(
         t.now,
         by,
     )
+    grants.revoke_grants_of(t, f"{account.channel}:{user}")
     return cancel_excluded_work(t, account, lambda one, _: one == user)
 
 
