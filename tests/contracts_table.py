@@ -57,7 +57,7 @@ CONTRACTS = (
     _contract(
         "S0.1",
         "a compaction is durable at once, whatever led to it",
-        "After a crash the conversation goes on where it was, and does not spend a second summary.",
+        "After a crash the conversation continues where it was, and does not spend a second summary.",
     ),
     _contract(
         "S0.2",
@@ -77,7 +77,7 @@ CONTRACTS = (
     _contract(
         "S1.1",
         "closing the last client ends the open session, not its compacted predecessor",
-        "Closing a window closes the conversation unless somebody else, or a chat, still uses it. The next message reopens it.",
+        "Closing a window closes the conversation unless another person or a chat still uses it. The next message reopens it.",
     ),
     _contract(
         "S1.2",
@@ -87,17 +87,17 @@ CONTRACTS = (
     _contract(
         "S1.3",
         "the id of an older session acts on the current one",
-        "A program that remembers an id from before a compaction goes on working.",
+        "A program that remembers an id from before a compaction still works.",
     ),
     _contract(
         "S1.4",
         "an early title that cannot be given is dropped",
-        "A conversation whose wished name is taken names itself instead of staying nameless.",
+        "A conversation whose requested title is taken gets an automatic title.",
     ),
     _contract(
         "S1.5",
         "an early title that failed for a passing reason is given later",
-        "A wished name is not lost because the disk was full for a moment.",
+        "A requested title is not lost because the disk was full for a moment.",
     ),
     _contract(
         "S1.6",
@@ -117,30 +117,30 @@ CONTRACTS = (
     _contract(
         "S1.9", "any other failure shows its text", "The answer names the error and `/reset`."
     ),
-    _contract("S1.10", "real text passes unchanged", "What the model said, to the letter."),
+    _contract("S1.10", "real text passes unchanged", "The exact text of the model."),
     _contract(
         "S1.11",
-        "an old continuation that nobody comes back to is closed",
-        "`/sessions` and the store fill up with nothing; every message stays and is found.",
+        "an abandoned old continuation is closed",
+        "`/sessions` and the store do not fill up; every message stays and is found.",
     ),
     _contract(
         "S1.12", "without a predecessor it is left alone", "Conversations are not closed by age."
     ),
     _contract("S1.13", "younger than seven days it is left alone", "As above."),
     _contract(
-        "S1.14", "what has ended stays as it ended", "The reason of an end is never rewritten."
+        "S1.14", "a session that has ended stays as it ended", "The reason of an end is never rewritten."
     ),
     _contract("S1.15", "after another end it is left alone", "As S1.12."),
     _contract(
         "S1.16",
         "without messages it is left alone; empty ghosts are pruned on their own",
-        "Conversations in which nothing was ever said disappear after a day.",
+        "Conversations without messages disappear after a day.",
     ),
     _contract("S1.17", "a title does not protect an orphan", "As S1.11."),
     _contract(
         "S1.18",
-        "what a route leads to is left alone, however old",
-        "A chat in daily use goes on, however long ago it was compacted.",
+        "the target of a route is left alone, however old",
+        "A chat in daily use continues, however long ago it was compacted.",
     ),
     _contract(
         "S2.1",
@@ -154,7 +154,7 @@ CONTRACTS = (
     ),
     _contract(
         "S2.3",
-        "what another process appends is in the next request",
+        "an entry of another process is in the next request",
         "A message from the terminal is known in the chat's next answer.",
     ),
     _contract(
@@ -188,14 +188,14 @@ CONTRACTS = (
     _contract(
         "S3.3",
         "a lock that cannot be used hinders no compaction",
-        "Long conversations go on also where versions are mixed, and never compact in a circle.",
+        "Long conversations continue also where versions are mixed, and are never compacted in a circle.",
     ),
     _contract(
         "S4.1",
         "`/new` finalises the session that it leaves",
-        "A memory plugin keeps what was said before `/new`.",
+        "A memory plugin keeps the messages before `/new`.",
     ),
-    _contract("S4.2", "and tells of the session that it opens", "Plugins begin afresh with it."),
+    _contract("S4.2", "and reports the session that it opens", "Plugins start with a clean state."),
     _contract("S4.3", "finalise comes before reset, each once", "Nothing is remembered twice."),
     _contract(
         "S4.4",
@@ -208,7 +208,7 @@ CONTRACTS = (
     _contract(
         "S4.6",
         "expiry finalises too, once, also over a restart",
-        "What was said before a pause is kept as after `/new`.",
+        "Messages before a pause are kept as after `/new`.",
     ),
     _contract(
         "S4.7",
@@ -219,13 +219,13 @@ CONTRACTS = (
 
 
 def contract_of(test: str) -> str | None:
-    """The contract that a test proves, by its name."""
+    """Return the contract that a test proves, by its name."""
     match = _TEST.match(test)
     return None if match is None else f"S{match[1]}.{match[2]}"
 
 
 def proofs() -> dict[str, list[tuple[Path, str]]]:
-    """The tests of each contract, by file and name."""
+    """Return the tests of each contract, by file and name."""
     found: defaultdict[str, list[tuple[Path, str]]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
