@@ -128,7 +128,9 @@ CONTRACTS = (
     ),
     _contract("S1.13", "younger than seven days it is left alone", "As above."),
     _contract(
-        "S1.14", "a session that has ended stays as it ended", "The reason of an end is never rewritten."
+        "S1.14",
+        "a session that has ended stays as it ended",
+        "The reason of an end is never rewritten.",
     ),
     _contract("S1.15", "after another end it is left alone", "As S1.12."),
     _contract(

@@ -13,7 +13,7 @@ def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
     told = done.stdout
     steps = (
         "clew  You do not have access to this assistant yet.",
-        "Ada may talk on telegram",
+        "Ada now has access to telegram",
         "clew  You have access now",
         "found his way out of the labyrinth by it.",
         "[Allow]",

@@ -49,5 +49,5 @@ def test_declining_is_not_a_failure(tmp_path: Path) -> None:
     with Terminal(Clew(tmp_path), "setup", "--model", "offline") as terminal:
         terminal.see("Change its model?")
         terminal.type("n\n")
-        terminal.see("left as it is")
+        terminal.see("was not changed")
         assert terminal.ended() == 0

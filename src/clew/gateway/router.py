@@ -232,9 +232,8 @@ class Router:
         A code that was not shown expires soon, and the next message gets another one.
         """
         text = (
-            f"You do not have access to this assistant yet. Your code is {code}: whoever runs "
-            "it lets "
-            f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
+            f"You do not have access to this assistant yet. Your code is {code}: the operator "
+            f"grants access with\n\nclew pair approve {code}\n\nIt is valid for one hour."
         )
         people, user = self._engine.pairing, heard.sender.id
         try:

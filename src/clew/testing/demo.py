@@ -76,11 +76,11 @@ def _run_demo(home: Path) -> None:
 
 
 def _approve_user(chat: _DemoChat, clew: _ClewProcess) -> None:
-    _narrate("Ada writes to a bot that does not know her. Nobody may talk by default.")
+    _narrate("Ada writes to a bot that does not know her. By default nobody has access.")
     chat.post_message("Hello?")
     code = re.search(r"[A-Z0-9]{4}-[A-Z0-9]{4}", chat.wait_for_message("-"))
     assert code is not None
-    _narrate(f"You let her in: clew pair approve {code[0]}")
+    _narrate(f"You grant her access: clew pair approve {code[0]}")
     _print_text("   $ " + clew.run_command("pair", "approve", code[0]))
     chat.wait_for_message("")
 
@@ -92,7 +92,7 @@ def _chat_briefly(chat: _DemoChat) -> None:
 
 
 def _approve_tool(chat: _DemoChat) -> None:
-    _narrate("The agent wants to use a tool that needs her word.")
+    _narrate("The agent wants to use a tool that needs her approval.")
     chat.post_message("Water the roses, please.")
     chat.wait_for_message("water", buttons=True)
     _print_text("   (Ada presses Allow)")
@@ -109,7 +109,7 @@ def _kill_gateway(chat: _DemoChat, process: subprocess.Popen[str]) -> None:
     process.kill()
     process.wait()
     _print_text("   (the gateway is dead)")
-    _narrate("It is started again, and nobody says anything to it.")
+    _narrate("It is started again, without a new message.")
 
 
 def _script_reply(request: ProviderRequest) -> Reply:
