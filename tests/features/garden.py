@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from pydantic import BaseModel
@@ -130,6 +131,8 @@ def register(registry: Registry) -> None:
         CliEntry(name="garden", module=__name__, attribute="garden", help="Show the garden.")
     )
     registry.add_channel("gate", print)
+    registry.add_capability("bees", lambda: import_module("pydantic_ai.toolsets").FunctionToolset())
+    registry.add_memory_provider("almanac", lambda context: cast("Any", context))
     registry.add_after_turn("visits", note_visit)
     registry.add_service("guard", guard)
     registry.add_periodic(sweep, every=timedelta(hours=1), name="sweep")

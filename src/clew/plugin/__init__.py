@@ -25,6 +25,7 @@ from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl
 from clew.plugin.context import AskModel, FeatureContext
 from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric, Note
+from clew.plugin.memory import Memory, MemoryProvider
 from clew.plugin.registry import Registry, SettingsSection
 from clew.plugin.turn_context import TurnContext, get_turn_context
 from clew.store.checks.check import Check, Violation, sql_check
@@ -44,6 +45,8 @@ __all__ = [
     "CommandCall",
     "DoctorFinding",
     "FeatureContext",
+    "Memory",
+    "MemoryProvider",
     "Metric",
     "Note",
     "PathFact",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.plugin.context import FeatureContext
+    from clew.plugin.memory import MemoryProvider
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
@@ -157,6 +158,14 @@ class CapabilitySource:
     name: str
     #: Returns the ``AbstractCapability`` or ``AbstractToolset``; called when the agent is made.
     make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryProviderKind:
+    """A place that keeps memories."""
+
+    name: str
+    make: Callable[[FeatureContext], MemoryProvider]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

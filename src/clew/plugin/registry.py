@@ -25,6 +25,7 @@ from clew.plugin.declarations import (
     DoctorCheck,
     HookCallback,
     Instructions,
+    MemoryProviderKind,
     Metric,
     OperationSource,
     PeriodicWork,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from clew.core.tool_facts import FactsFunction
     from clew.plugin.context import FeatureContext
     from clew.plugin.declarations import Note
+    from clew.plugin.memory import MemoryProvider
     from clew.plugin.turn_context import TurnContext
     from clew.store.checks.check import Check
     from clew.store.contract import Tx
@@ -397,6 +399,12 @@ class Registry:
         change the history or keep state over steps: ``clew plugins check`` tells.
         """
         self._add("capability", name, CapabilitySource(name=name, make=make))
+
+    def add_memory_provider(
+        self, name: str, make: Callable[[FeatureContext], MemoryProvider]
+    ) -> None:
+        """Declare a place that keeps memories, for the feature that asks for one by name."""
+        self._add("memory provider", name, MemoryProviderKind(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:
         """Declare a context engine, chosen with ``compaction.compactor``."""
