@@ -52,6 +52,15 @@ for name in STUBS; do ln -sf .stub "stubs/$name"; done
 for name in WRAPPERS; do ln -sf "$(command -v $name)" "stubs/$name"; done
 echo 'enable -n echo pwd kill printf test [ true false' > prelude
 shopt -s nullglob dotglob
+procs=(/proc/[0-9]*); alone=${#procs[@]}
+# What a command left in the background must not log into the next command's file.
+settle() {
+  for try in {1..100}; do
+    procs=(/proc/[0-9]*); (( ${#procs[@]} <= alone )) && return
+    /bin/sleep 0.02
+  done
+  kill -KILL -1
+}
 for file in cmds/*; do
   name=${file##*/}; : > "logs/$name.log"
   for code in 0 1; do
@@ -59,7 +68,7 @@ for file in cmds/*; do
     cd in
     BASH_ENV=$root/prelude PATH=$root/stubs HOME=$root/in \\
       /usr/bin/timeout -s KILL 5 /bin/bash -c "$(<"$root/$file")" < /dev/null > /dev/null 2>&1
-    cd "$root"
+    cd "$root"; settle
     found=(out/*); (( ${#found[@]} )) && : > "logs/$name.out"
     found+=(in/*); (( ${#found[@]} )) && /bin/rm -rf -- "${found[@]}"
   done
@@ -111,6 +120,12 @@ def judge(commands: Sequence[str], observed: Sequence[Observed]) -> Judgement:
         refused=refused,
         wrong=tuple(wrong),
     )
+
+
+def is_allowed(command: str) -> bool:
+    """Return whether the patterns together allow a command; alone, none allows more."""
+    facts = ToolFacts(command=command, sandbox="net", network=True)
+    return covers_command(PATTERNS, facts, parse_command(command))
 
 
 def _fits(patterns: Sequence[str], seen: Observed) -> bool:

@@ -215,7 +215,8 @@ async def test_always_holds_from_then_on_and_says_what_it_allows(desk: MemoryDes
     conversation = await questions(desk, 2)
     first, second = await desk.world.engine.list_approvals(conversation)
     (shown,) = [one for one in desk.platform.messages if f"{first.tool}: any call" in one.text]
-    assert "/approve hour), or always (/approve always), this can be allowed" in shown.text
+    assert f"for an hour or always: {first.tool}: any call" in shown.text
+    assert "/approve hour and /approve always allow what the line above says" in shown.text
     assert [label for label, _ in shown.buttons] == ["Allow", "For an hour", "Always", "Refuse"]
     desk.platform.post_message("/approve 1 always")
     desk.platform.post_message("/deny 2 there is no money left")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.approvals import APPROVALS
 from tests.mutations.backups import BACKUPS
 from tests.mutations.boundaries import BOUNDARIES
 from tests.mutations.contracts import CONTRACTS
@@ -298,6 +299,7 @@ ALL = (
     *RPC,
     *EDGES,
     *EXPORTS,
+    *APPROVALS,
     *BACKUPS,
     *SANDBOX,
 )

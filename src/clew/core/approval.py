@@ -130,18 +130,23 @@ def _describe_preview(approval: Approval) -> list[str]:
 
 
 def _describe_terms(approval: Approval, which: str) -> list[str]:
-    why = "" if approval.why is None else f"It is asked because {approval.why}. "
+    """Return why it is asked and what may be allowed, to the letter, and how to answer."""
+    facts = [
+        *([] if approval.why is None else [f"asked because {approval.why}"]),
+        *([] if approval.offer is None else [f"for an hour or always: {approval.offer.says}"]),
+    ]
+    shown = [_fence(escape_invisible("\n".join(facts)), "text")] if facts else []
     once = (
-        f"{why}/approve{which} allows it, /deny{which} refuses it; a reason after /deny{which} is "
+        f"/approve{which} allows it, /deny{which} refuses it; a reason after /deny{which} is "
         "told to the agent."
     )
     if approval.offer is None:
-        return [once]
-    kept = (
-        f"For an hour here (/approve{which} hour), or always (/approve{which} always), this can be "
-        f"allowed: {escape_invisible(approval.offer.says)}"
+        return [*shown, once]
+    longer = (
+        f"/approve{which} hour and /approve{which} always allow what the line above says: for an "
+        "hour in this conversation, or always here."
     )
-    return [once, kept]
+    return [*shown, f"{once} {longer}"]
 
 
 def _make_buttons(approval: Approval) -> list[Button]:
