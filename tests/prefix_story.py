@@ -98,7 +98,7 @@ async def open_story_engine(
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What came of the conversation."""
+    """Result of the conversation."""
 
     requests: list[CapturedRequest] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     #: Requests that were made again from the store, and differed.

@@ -78,7 +78,7 @@ done
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Observed:
-    """What bash did with a command, whether its programs succeed or fail."""
+    """Run of a command in bash, whether its programs succeed or fail."""
 
     #: Each program that ran, with its arguments.
     calls: tuple[tuple[str, ...], ...]
@@ -87,7 +87,7 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """What the patterns allow of some commands, and how much of it bash does not."""
+    """Comparison of the patterns with bash, in counts."""
 
     commands: int
     #: Commands that ran at least one program.

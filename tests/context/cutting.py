@@ -210,7 +210,7 @@ def _faithful(
     captured: CapturedRequest, said: Sequence[ModelMessage], *, by_hand: bool
 ) -> Iterator[str]:
     """
-    What is sent is what was said, in order, and the newest that a person said is there.
+    The request has the messages of the log in order, and the newest that a person said is there.
 
     Compacted ``by_hand`` that is what was said before, else the message that is sent now.
     """

@@ -79,7 +79,7 @@ def racer(url: str, home: Path, owner: str, *, opened: bool = True) -> Generator
 
 def race(url: str, home: Path, processes: int, task: Task | None, *args: object) -> list[Any]:
     """
-    What each of so many processes returns, that begin at once and live until the last has finished.
+    Return the results of so many processes, which begin at once and live until all have finished.
 
     Without a task they open the store, which nobody has opened before.
     """

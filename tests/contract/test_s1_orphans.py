@@ -77,7 +77,7 @@ async def _left(
     orphan_age: timedelta | None = None,
 ) -> tuple[int, list[tuple[str, str | None]]]:
     """
-    How many orphans maintenance has closed that long after, and the sessions of the talk then.
+    Return the number of orphans that maintenance closed after that time, and the sessions then.
 
     The orphan that tells of it is one of them.
     """

@@ -1,5 +1,5 @@
 """
-What Pydantic AI makes of the fake provider: good answers, and the exception of each failure.
+Pydantic AI with the fake provider: good answers, and the exception of each failure.
 
 The table of failures is knowledge about the library: when a new version changes a line, whoever
 translates its errors has to look.

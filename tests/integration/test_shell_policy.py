@@ -1,4 +1,4 @@
-"""What a pattern allows is what bash runs; ``make soak shell-policy`` is the long form."""
+"""Patterns allow exactly what bash runs; ``make soak shell-policy`` is the long form."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ REQUEST = "request under way"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
     """
-    Where a process is killed, or sent another signal.
+    Point at which a process is killed, or sent another signal.
 
     ``JOB before``: a write of the store was asked for; ``JOB inside``: it has run, its commit has
     not; ``JOB after``: it is committed and nobody was told. ``tool NAME before|after``: around the

@@ -1,5 +1,5 @@
 """
-What the messages of a campaign say, and how the provider answers: a function of the request alone.
+Messages of a campaign, and the answers of the provider: a function of the request alone.
 
 A message is ``c7m2: look put; send # long``: key (conversation ``c7``, its message 2), then the
 tools to call, step by step, and how much the person adds that means nothing. A call is named after

@@ -1,5 +1,5 @@
 """
-What people say here, and what the model makes of it: a function of the messages alone.
+Messages of people, and the answers of the model: a function of the messages alone.
 
 ``a: look read; pay`` is message *a*, which leads to a step with two calls, one with a third, and
 then ``answer to a``.

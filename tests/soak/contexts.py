@@ -1,5 +1,5 @@
 """
-What is sent after every cut and every compaction of drawn histories: a strict checker takes it.
+Contexts after every cut and compaction of drawn histories: a strict checker accepts them.
 
 ``CLEW_SOAK_HISTORIES`` histories on each database (default 12), each cut after each of its entries
 by each kind of cut, compacted at each message in each way, and sent in each of three formats.

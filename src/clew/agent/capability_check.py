@@ -27,7 +27,7 @@ _SAID: Final = ("The first message.", "The second message.")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CapabilityReport:
-    """What a capability did in two turns of two requests each."""
+    """Observed effects of a capability, in two turns of two requests each."""
 
     #: Messages that it added to the history itself.
     added: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ _WHICH: Final = re.compile(r"(?:\d+|all|apr_\w+)")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Answer:
-    """What was written after ``/approve`` or ``/deny``."""
+    """Arguments of ``/approve`` or ``/deny``."""
 
     #: A number, an id, ``all``, or "" where only one question waits.
     which: str

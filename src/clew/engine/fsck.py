@@ -272,7 +272,7 @@ class StoreChecker:
         """Finish in slices what a repair began, as maintenance would."""
         names = {check.name for check, _ in done}
         if "search-index" in names:
-            self._report_progress("making the search index anew")
+            self._report_progress("rebuilding the search index")
             await maintenance.update_index(self._store)
         for check, found in done:
             if check.name == "deleted-rows" and found.conversation is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GrantService:
-    """What people have allowed, and the reasons stored with calls."""
+    """Grants of people, and the reasons stored with calls."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -137,7 +137,7 @@ class Instructions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """What the model is told beside a person's message, as data."""
+    """Data for the model beside a person's message."""
 
     text: str
 

@@ -157,7 +157,7 @@ class ApprovalShape(WireModel):
 
 
 class GrantShape(WireModel):
-    """What a person has allowed for longer than one call."""
+    """Grant of a person for more than one call."""
 
     id: str
     #: The calls that it covers, in words.

@@ -212,7 +212,7 @@ async def check_processes(store: Store) -> AsyncIterator[DoctorFinding]:
         yield warn(
             "processes",
             told,
-            fix=f"start those of version {', '.join(foreign)} anew: this is {VERSION}",
+            fix=f"restart those of version {', '.join(foreign)}: this is {VERSION}",
         )
     else:
         yield ok("processes", told)
