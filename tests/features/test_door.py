@@ -168,12 +168,10 @@ async def test_without_it_the_store_opens_is_checked_copied_and_deleted_from(
     moved = migrate_store(store_url, new_store_url, home=home, tell=_silent)
     assert (backup.counts["garden_visit"], moved.counts["garden_visit"]) == (1, 1)
     async with await open_store(new_store_url, home=home) as store:
-        assert [table.name for table in await store.read(list_feature_tables)] == [
-            "garden",
-            "garden_visit",
-        ]
+        tables = [table.name for table in await store.read(list_feature_tables)]
+        assert {"garden", "garden_visit"} < set(tables)
     async with open_application(bare, role="test") as product:
-        report = await _check(product.store, bare, Features())
+        report = await _check(product.store, bare, get_features(bare))
         assert report.is_clean
         assert report.left_alone == (("garden", "garden"), ("garden_visit", "garden"))
         await product.engine.delete_conversation(accepted.conversation_id, at_once=True)

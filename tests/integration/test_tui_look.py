@@ -61,7 +61,7 @@ async def test_the_first_screen_says_who_answers_and_what_to_do_next(
 
 async def test_offline_the_first_screen_leads_to_setup(tmp_path: Path) -> None:
     async with person(tmp_path, echo, tools=False, model="offline") as seen:
-        await seen.see("offline script", "none", "Run clew setup to choose a model.")
+        await seen.see("offline script", "read_file, ", "Run clew setup to choose a model.")
 
 
 async def test_while_an_answer_is_made_its_seconds_are_counted(tmp_path: Path) -> None:

@@ -47,7 +47,13 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
     if declared.timeout is not None:
         metadata[TIMEOUT_KEY] = declared.timeout.total_seconds()
     prepare = None if declared.when is None else _make_filter(declared.name, declared.when)
-    return Tool(declared.function, name=declared.name, metadata=metadata, prepare=prepare)
+    return Tool(
+        declared.function,
+        name=declared.name,
+        metadata=metadata,
+        prepare=prepare,
+        sequential=declared.in_order,
+    )
 
 
 def _make_filter(

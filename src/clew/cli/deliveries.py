@@ -18,15 +18,13 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.logs import logs_to_stderr
 from clew.cli.output import format_table, get_outputs
+from clew.cli.record_printer import open_configured_store
 from clew.clock import from_millis
-from clew.config import ensure_home
 from clew.core.channel_events import load_message
 from clew.core.delivery import Delivery, DeliveryState
 from clew.core.ids import DeliveryId
 from clew.engine.deliveries import FAILED_STATES, OPEN_STATES, DeadLetters
-from clew.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,10 +33,8 @@ if TYPE_CHECKING:
 def _run_job(program: CliContext, job: Callable[[DeadLetters], Awaitable[None]]) -> None:
     async def open_and_run() -> None:
         settings = program.load_settings()
-        ensure_home(settings)
-        with logs_to_stderr(settings):
-            async with await open_store(settings.store.url, home=settings.home) as store:
-                await job(DeadLetters(store))
+        async with open_configured_store(settings) as store:
+            await job(DeadLetters(store))
 
     asyncio.run(open_and_run())
 

@@ -18,14 +18,12 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.logs import logs_to_stderr
 from clew.cli.output import format_table, get_outputs
-from clew.config import ensure_home
+from clew.cli.record_printer import open_configured_store
 from clew.core.access import AccessStatus, ChannelAccount, Person
 from clew.core.ids import IdGenerator, new_session_id
 from clew.engine.pairing import PairingService
 from clew.errors import UsageError
-from clew.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -36,12 +34,10 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def open_pairing(settings: Settings) -> AsyncGenerator[PairingService]:
     """Open the pairing service on the configured store, without an engine."""
-    ensure_home(settings)
-    with logs_to_stderr(settings):
-        async with await open_store(settings.store.url, home=settings.home) as store:
-            yield PairingService(
-                store, IdGenerator(lambda: time.time_ns() // 1_000_000), new_session_id
-            )
+    async with open_configured_store(settings) as store:
+        yield PairingService(
+            store, IdGenerator(lambda: time.time_ns() // 1_000_000), new_session_id
+        )
 
 
 def _run_job(

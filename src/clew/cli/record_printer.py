@@ -14,6 +14,7 @@ from clew.core.route import LOCAL, Route
 from clew.core.session_base import EntryRange
 from clew.engine.queries import ConversationQueries
 from clew.errors import NotFound, UsageError
+from clew.plugin.loading import get_features
 from clew.store.opening import open_store
 from clew.wire import serializers
 
@@ -46,8 +47,11 @@ async def open_configured_store(settings: Settings) -> AsyncGenerator[Store]:
     """Open the configured store, without an engine."""
     ensure_home(settings)
     # Standard output carries data only.
+    features = get_features(settings).schemas
     with logs_to_stderr(settings):
-        async with await open_store(settings.store.url, home=settings.home) as store:
+        async with await open_store(
+            settings.store.url, home=settings.home, features=features
+        ) as store:
             yield store
 
 

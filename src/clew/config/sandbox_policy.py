@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from clew.errors import SettingsError
 from clew.sandbox.policy import NET_REFUSAL, CommandLimits, SandboxPolicy
+from clew.sandbox.workspace import Workspace, name_folder
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
@@ -40,6 +41,14 @@ def make_sandbox_policy(settings: Settings) -> SandboxPolicy:
         secrets={name: secret.reveal() for name, secret in section.secrets},
         image=section.image,
     )
+
+
+def find_workspace(settings: Settings, scope: str) -> Workspace:
+    """Return the workspace of a scope, as commands in the sandbox have it; it may not exist yet."""
+    shared = settings.sandbox.workspace
+    if shared is not None:
+        return Workspace(shared.resolve())
+    return Workspace(settings.home.resolve() / WORK_FOLDER / name_folder(scope))
 
 
 def check_sandbox(settings: Settings) -> None:

@@ -36,3 +36,5 @@ class ToolDeclaration:
     untrusted: bool = False
     #: Given the ``TurnContext``: whether the tool is offered; ``None`` for always.
     when: Callable[[Any], bool | Awaitable[bool]] | None = None
+    #: Runs alone among the calls of a response: after those before it, before those after it.
+    in_order: bool = False

@@ -331,7 +331,7 @@ class Registry:
         """Declare a metric."""
         self._add("metric", metric.name, metric)
 
-    def add_tool(
+    def add_tool(  # noqa: PLR0913  (options of one declaration)
         self,
         function: Callable[..., object],
         *,
@@ -341,6 +341,7 @@ class Registry:
         timeout: timedelta | None = None,
         untrusted: bool = False,
         when: Callable[[TurnContext], bool | Awaitable[bool]] | None = None,
+        in_order: bool = False,
     ) -> None:
         """
         Declare a tool of the model.
@@ -351,7 +352,8 @@ class Registry:
         calls that reach outside are asked about.
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
         ``when`` is asked before each request of a turn; where it says no, or fails, the tool
-        is left out of the request.
+        is left out of the request. A call of a tool ``in_order`` runs alone: after the
+        calls that the model wrote before it, and before those after it.
 
         The function gets the turn by ``get_turn_context()``.
 
@@ -366,6 +368,7 @@ class Registry:
             timeout=timeout,
             untrusted=untrusted,
             when=when,
+            in_order=in_order,
         )
         self._add("tool", name, made)
 

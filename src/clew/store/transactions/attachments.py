@@ -91,6 +91,20 @@ def store_tool_result(
     _store_file(t, conversation, None, file, content)
 
 
+def store_content(
+    t: Tx,
+    conversation: ConversationId,
+    attachment: str,
+    *,
+    name: str,
+    media_type: str,
+    content: bytes,
+) -> None:
+    """Store a content that is part of a conversation; repeating it changes nothing."""
+    file = FetchedFile(id=attachment, name=name, media_type=media_type, content=content)
+    _store_file(t, conversation, None, file, content)
+
+
 def _result_name(tool: str, call_id: str) -> str:
     return f"result of {tool}, call {call_id}"
 

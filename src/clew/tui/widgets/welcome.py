@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WORDMARK: Final = "▄▀▀ █   █▀▀ █   █\n█   █   █▀  █ █ █\n▀▄▄ █▄▄ █▄▄ ▀▄▀▄▀"
 #: Tools that are listed by name.
-_MAX_TOOLS: Final = 8
+_MAX_TOOLS: Final = 4
 #: Screen height from which the box has a large name and a frame.
 _MIN_FULL_HEIGHT: Final = 20
 #: Lines reserved for other widgets.

@@ -1,0 +1,121 @@
+"""The workspace of the running turn, and the right to change files in it."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+from clew.config.sandbox_policy import find_workspace
+from clew.plugin import get_turn_context
+from clew.sandbox.errors import FileRefused, OutsideWorkspace
+from clew.sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from clew.plugin import TurnContext
+
+#: Seconds that a change waits for other changes in the same workspace.
+_PATIENCE: Final = 60.0
+_PAUSE: Final = 0.005
+#: By workspace: calls of this process change files in the order in which they ask.
+_LOCKS: Final = WeakValueDictionary[str, asyncio.Lock]()
+
+
+def require_context() -> TurnContext:
+    """
+    Return the context of the running turn.
+
+    :raises RuntimeError: outside of a turn
+    """
+    context = get_turn_context()
+    if context is None:
+        raise RuntimeError("the tools of files work in a turn only")
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path of the model, and the folder below which it is used."""
+
+    #: The workspace, or the root of the file system for a path outside of it.
+    workspace: Workspace
+    path: str
+    is_inside: bool
+
+    def show_path(self, path: str) -> str:
+        """Return a path below the folder as the model can use it."""
+        return path if self.is_inside else f"/{path}"
+
+
+def locate(path: str) -> Place:
+    """
+    Return where a path of the running call is.
+
+    A path that does not leave the workspace by its text never leaves it: the workspace refuses
+    links that do. Others were allowed by a rule or a person before the call runs.
+
+    :raises FileRefused: if the path is not usable, or private
+    """
+    workspace = get_workspace()
+    try:
+        workspace.relative_path(path)
+    except OutsideWorkspace:
+        found = Path(os.path.realpath(workspace.root / path))
+    else:
+        return Place(workspace, path, is_inside=True)
+    home = require_context().services.settings.home.resolve()
+    if found.is_relative_to(home) or home.is_relative_to(found):
+        raise FileRefused(f"{path!r} is or holds the data of Clew: it cannot be used")
+    return Place(Workspace(Path("/")), str(found), is_inside=False)
+
+
+def get_workspace() -> Workspace:
+    """Return the workspace of the running turn; it exists."""
+    context = require_context()
+    workspace = find_workspace(context.services.settings, context.scope)
+    workspace.create()
+    return workspace
+
+
+@asynccontextmanager
+async def changing_files(home: Path, workspace: Workspace) -> AsyncGenerator[None]:
+    """
+    Hold the right to change files of a workspace, among all gateways of this machine.
+
+    :raises FileRefused: if others hold it for too long
+    """
+    # Not in the workspace, where a command could hold it for ever.
+    name = hashlib.sha256(os.fsencode(workspace.root)).hexdigest()[:16]
+    async with _LOCKS.setdefault(name, asyncio.Lock()):
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        descriptor = os.open(home / "run" / f"workspace-{name}", flags, 0o600)
+        try:
+            await _take_lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+async def _take_lock(descriptor: int) -> None:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            while not _try_lock(descriptor):  # noqa: ASYNC110  (nothing announces it)
+                await asyncio.sleep(_PAUSE)
+    except TimeoutError:
+        raise FileRefused("other calls are changing files of the workspace: try again") from None
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""The facts by which a call of a file tool is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from clew.features.files.access import get_workspace, locate
+from clew.features.files.editing import encode_text, replace_text
+from clew.features.files.reading import decode_text
+from clew.features.files.writing import MAX_BYTES
+from clew.plugin import PathFact, ToolFacts
+from clew.sandbox.errors import FileMissing, FileRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.features.files.access import Place
+
+#: The folder of the workspace that holds what strangers have sent.
+_DOWNLOADS: Final = "downloads"
+
+
+def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return which path a call reads."""
+    fact = _make_path_fact(str(args.get("path", ".")), writes=False)
+    downloads = get_workspace().root / _DOWNLOADS
+    return ToolFacts(
+        paths=(fact,), untrusted_result=Path(fact.path).is_relative_to(downloads.resolve())
+    )
+
+
+def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return which file a call writes, how many bytes, and the difference that it makes."""
+    path = str(args["path"])
+    size, preview = None, None
+    with suppress(FileRefused):  # the call itself tells why
+        before = _read_content(locate(path))
+        after = _make_content(path, before or b"", args)
+        size, preview = len(after), make_diff(path, before, after)
+    return ToolFacts(paths=(_make_path_fact(path, writes=True),), size=size, preview=preview)
+
+
+def _make_path_fact(path: str, *, writes: bool) -> PathFact:
+    """Return where a path is; one that is refused in any case stays inside."""
+    try:
+        place = locate(path)
+    except FileRefused:
+        return PathFact(path=path, inside=True, writes=writes)
+    found = os.path.realpath(place.workspace.root / place.path)
+    return PathFact(path=found, inside=place.is_inside, writes=writes)
+
+
+def _read_content(place: Place) -> bytes | None:
+    with suppress(FileMissing):
+        return place.workspace.read_file(place.path, limit=MAX_BYTES)
+    return None
+
+
+def _make_content(path: str, before: bytes, args: Mapping[str, Any]) -> bytes:
+    if "content" in args:
+        return encode_text(str(args["content"]))
+    every = bool(args.get("every", False))
+    return replace_text(path, before, str(args["old"]), str(args["new"]), every=every)
+
+
+def make_diff(path: str, before: bytes | None, after: bytes) -> str:
+    """
+    Return what changes, as a unified diff of all of it.
+
+    :raises FileRefused: if one of them is no text
+    """
+    old, new = (decode_text(path, one or b"").text.splitlines(True) for one in (before, after))
+    lines = difflib.unified_diff(
+        old, new, "/dev/null" if before is None else f"a/{path}", f"b/{path}"
+    )
+    return "".join(one if one.endswith("\n") else f"{one}\n" for one in lines)

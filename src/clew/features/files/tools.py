@@ -1,0 +1,68 @@
+"""
+The tools of files, as the model sees them.
+
+Every command declares them and few call them: what they need is imported when it is used.
+"""
+
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.plugin import ToolFacts
+
+
+def read_file(path: str, line: int = 1, lines: int = 2000) -> str:
+    """Read a text file of the workspace, from a line on."""
+    from clew.features.files import reading
+    from clew.features.files.access import locate
+
+    return reading.read_lines(locate(path), line=line, lines=lines)
+
+
+def list_files(path: str = ".", names: str = "*", recursive: bool = False) -> str:
+    """List a folder; ``names`` is a glob."""
+    from clew.features.files import listing
+    from clew.features.files.access import locate
+
+    return listing.list_folder(locate(path), names=names, recursive=recursive)
+
+
+def search_files(pattern: str, path: str = ".", names: str = "*") -> str:
+    """Find the lines of text files that match a regular expression; ``names`` is a glob."""
+    from clew.features.files import searching
+    from clew.features.files.access import locate
+
+    return searching.search_lines(locate(path), pattern, names=names)
+
+
+async def write_file(path: str, content: str) -> str:
+    """Create or replace a text file, and the folders above it."""
+    from clew.features.files import writing
+
+    return await writing.write_text(path, content)
+
+
+async def edit_file(path: str, old: str, new: str, every: bool = False) -> str:
+    """Replace ``old``, which occurs once (or ``every`` time), exactly as it is in the file."""
+    from clew.features.files import writing
+
+    return await writing.edit_text(path, old, new, every=every)
+
+
+def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the facts about a call that reads."""
+    from clew.features.files import facts
+
+    return facts.make_read_facts(args)
+
+
+def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the facts about a call that writes: the file, and the diff."""
+    from clew.features.files import facts
+
+    return facts.make_write_facts(args)

@@ -1,0 +1,353 @@
+"""The tools of files in turns: they run without a question, and each change is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import stat
+from contextlib import asynccontextmanager
+from functools import partialmethod
+from itertools import product as product_of
+from typing import TYPE_CHECKING, Any
+
+from clew.agent.turn_context import clear_turn_context, enter_tool_call, set_turn_context
+from clew.core.ids import IdGenerator, SessionId, TurnId
+from clew.core.journal import CallKey
+from clew.core.route import Route, local_route
+from clew.core.scope import LOCAL
+from clew.core.tool_declaration import ToolDeclaration
+from clew.engine.fsck import StoreChecker
+from clew.errors import NotFound
+from clew.features.files import changes, tools, writing
+from clew.features.files.changes import hash_content
+from clew.plugin import PathFact, ToolFacts, TurnContext
+from clew.plugin.loading import get_features
+from clew.runtime import make_feature_context, open_application
+from clew.sandbox.errors import FileRefused
+from clew.sandbox.workspace import Workspace
+from clew.testing import Calls, FakeProvider, ScriptedCall, Text, reply_in_sequence
+from tests.integration.api_server import settings_for
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    import pytest
+
+    from clew.core.approval import Approval
+    from clew.runtime import Application
+    from clew.store.contract import Tx
+    from clew.testing import Reply
+
+TALK = local_route("talk")
+
+
+def call(tool: str, **args: object) -> ScriptedCall:
+    return ScriptedCall(tool, args)
+
+
+@asynccontextmanager
+async def open_product(
+    home: Path, url: str, replies: Sequence[Reply]
+) -> AsyncGenerator[tuple[Application, FakeProvider]]:
+    with FakeProvider(reply_in_sequence(replies)) as provider:
+        settings = settings_for(home, provider=provider, store_url=url)
+        async with open_application(settings, role="test") as product:
+            yield product, provider
+
+
+async def run_calls(
+    product: Application, provider: FakeProvider, *, route: Route = TALK
+) -> list[str]:
+    """The results of the calls of one turn, as the model got them."""
+    before = len(provider.requests)
+    accepted = await product.engine.submit("go on", target=route)
+    done = await product.engine.wait_for_input(accepted)
+    assert done.text == "done"
+    assert len(provider.requests) > before
+    messages: list[dict[str, Any]] = (provider.requests[-1].json or {})["messages"]
+    last = max(n for n, one in enumerate(messages) if one["role"] == "user")
+    return [one["content"] for one in messages[last:] if one["role"] == "tool"]
+
+
+async def test_files_are_written_read_changed_and_found(tmp_path: Path, store_url: str) -> None:
+    step = [call("write_file", path="notes/a.txt", content="one\ntwo\n")]
+    more = [
+        call("edit_file", path="notes/a.txt", old="two", new="2"),
+        call("edit_file", path="notes/a.txt", old="one", new="1"),
+        call("write_file", path="../a.txt", content="x"),
+        call("write_file", path="notes", content="x"),
+        call("edit_file", path="none.txt", old="a", new="b"),
+        call("read_file", path="../../clew.db"),
+    ]
+    last = [
+        call("read_file", path="notes/a.txt"),
+        call("list_files", path="notes"),
+        call("search_files", pattern="^1"),
+        call("write_file", path="notes/a.txt", content="1\n2\n"),
+        call("edit_file", path="notes/a.txt", old="gone", new="1"),
+    ]
+    replies = [Calls(tuple(step)), Calls(tuple(more)), Calls(tuple(last)), Text("done")]
+    async with open_product(tmp_path, store_url, replies) as (product, provider):
+        assert await run_calls(product, provider) == [
+            "created 'notes/a.txt', now 8 bytes",
+            "changed 'notes/a.txt', now 6 bytes",
+            "changed 'notes/a.txt', now 4 bytes",
+            "error: '../a.txt' is or holds the data of Clew: it cannot be used",
+            "error: 'notes' is a folder, not a file",
+            "error: there is no 'none.txt' in the workspace",
+            "error: '../../clew.db' is or holds the data of Clew: it cannot be used",
+            "1\n2",
+            "notes/a.txt  4",
+            "notes/a.txt:1: 1",
+            "'notes/a.txt' is unchanged: it has this content already",
+            "error: old is not in 'notes/a.txt', but new is: read the file again",
+        ]
+        assert (tmp_path / "work" / "local" / "notes" / "a.txt").read_bytes() == b"1\n2\n"
+        conversation = await product.engine.resolve_name(TALK.key)
+        found = await product.store.read(_read_changes)
+        digests = [hash_content(one) for one in (b"one\ntwo\n", b"one\n2\n", b"1\n2\n")]
+        assert [(row[0], row[1]) for row in found] == list(
+            zip([None, *digests[:2]], digests, strict=True)
+        )
+        assert await product.store.read(changes.read_version, digests[1] or "") == b"one\n2\n"
+        assert await _find_problems(product) == []
+        await product.engine.delete_conversation(conversation, at_once=True)
+        await product.engine.run_maintenance()
+        assert await product.store.read(_read_changes) == []
+        assert await product.store.read(_count_blobs) == 0
+
+
+async def test_each_scope_has_files_of_its_own(tmp_path: Path) -> None:
+    replies = [Calls((call("write_file", path="a", content="of 42"),)), Text("done")] * 2
+    replies += [Calls((call("list_files"),)), Text("done")]
+    async with open_product(tmp_path, "sqlite:///clew.db", replies) as (product, provider):
+        for chat in ("42", "43"):
+            route = Route(platform="telegram", kind="dm", chat=chat)
+            told = await run_calls(product, provider, route=route)
+            assert told == ["created 'a', now 5 bytes"]
+        assert await run_calls(product, provider) == ["[nothing]"]
+
+
+async def test_changes_of_one_response_are_made_in_their_order(
+    tmp_path: Path, store_url: str
+) -> None:
+    words = [f"word{n}" for n in range(10, 22)]
+    edits = [call("edit_file", path="a", old=word, new=word.upper()) for word in words]
+    write = call("write_file", path="a", content=" ".join(words))
+    read = call("read_file", path="a")
+    replies = [Calls((write, read, *edits, read)), Text("done")]
+    async with open_product(tmp_path, store_url, replies) as (product, provider):
+        told = await run_calls(product, provider)
+        assert (told[1], told[-1]) == (" ".join(words), " ".join(words).upper())
+        assert (tmp_path / "work/local/a").read_text() == " ".join(words).upper()
+
+
+@asynccontextmanager
+async def entered_turn(home: Path, url: str) -> AsyncGenerator[tuple[Application, TurnContext]]:
+    """A conversation, and the context of a turn of it."""
+    async with open_product(home, url, [Text("done")]) as (product, provider):
+        await run_calls(product, provider)
+        conversation = await product.engine.resolve_name(TALK.key)
+        ids = IdGenerator(lambda: 0)
+        services = make_feature_context(product.settings, product.store, ids)
+        context = TurnContext(
+            conversation=conversation,
+            session=SessionId("ses_1"),
+            turn=TurnId("trn_1"),
+            route=TALK.key,
+            scope=LOCAL,
+            sandbox_level="work",
+            services=services,
+        )
+        set_turn_context(context)
+        try:
+            yield product, context
+        finally:
+            clear_turn_context()
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+def write_and_die(space: Workspace, path: str, content: bytes, *, after: bool) -> None:
+    if after:
+        WRITE(space, path, content)
+    raise Killed
+
+
+WRITE = Workspace.write_file
+RUNS: dict[str, Callable[[], Awaitable[str]]] = {
+    "new\n": lambda: tools.write_file("a", "new\n"),
+    "old, and new\n": lambda: tools.edit_file("a", "old", "old, and new"),
+}
+
+
+async def run_as(context: TurnContext, step: int, run: Callable[[], Awaitable[str]]) -> str:
+    """Run a tool as a call of a step, again if there was one; its result, or what it refused."""
+    with enter_tool_call(CallKey(turn_id=context.turn, step=step, call_id="c")):
+        try:
+            return await run()
+        except Killed:
+            return "killed"
+        except FileRefused as error:
+            return f"refused: {error}"
+
+
+async def test_an_interrupted_change_is_made_once_or_again_to_the_same_effect(
+    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "work" / "local" / "a"
+    async with entered_turn(tmp_path, store_url) as (product, context):
+        step = 0
+        for is_made, (made, run), between in product_of(
+            (False, True), RUNS.items(), (None, "something else\n")
+        ):
+            step += 1
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("old\n")
+            with monkeypatch.context() as patched:
+                patched.setattr(
+                    Workspace, "write_file", partialmethod(write_and_die, after=is_made)
+                )
+                assert await run_as(context, step, run) == "killed"
+            assert file.read_text() == (made if is_made else "old\n")
+            told = f"changed 'a', now {len(made)} bytes"
+            if between is not None:
+                file.write_text(made := between)
+                told = (
+                    "refused: 'a' was changed by something else while this call was "
+                    "interrupted: read it again"
+                )
+            assert [await run_as(context, step, run) for _ in range(3)] == [told] * 3
+            assert file.read_text() == made
+        assert len(await product.store.read(_read_changes)) == step
+
+
+async def test_a_change_that_fails_leaves_the_file_and_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "work" / "local" / "a"
+    too_large = f"{writing.MAX_BYTES + 1:,} bytes; at most {writing.MAX_BYTES:,} "
+
+    def fill_disk(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with entered_turn(tmp_path, "sqlite:///clew.db") as (product, context):
+        await run_as(context, 1, lambda: tools.write_file("a", "old\n"))
+        file.chmod(0o751)
+        (file.parent / "big").write_bytes(b"x" * (writing.MAX_BYTES + 1))
+        with monkeypatch.context() as patched:
+            patched.setattr("clew.sandbox.workspace.os.rename", fill_disk)
+            told = await run_as(context, 2, lambda: tools.write_file("a", "new\n"))
+        assert told == "refused: 'a' cannot be used: No space left on device"
+        told = await run_as(context, 2, lambda: tools.write_file("a", "x" * 8_000_001))
+        assert too_large in told
+        assert too_large in await run_as(context, 2, lambda: tools.write_file("big", "small"))
+        assert [one.name for one in sorted(file.parent.iterdir())] == ["a", "big"]
+        assert file.read_text() == "old\n"
+        assert len(await product.store.read(_read_changes)) == 1
+        await run_as(context, 2, lambda: tools.edit_file("a", "old", "new"))
+        assert file.read_text() == "new\n"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o751
+
+
+async def test_facts_name_the_file_and_show_the_whole_difference(tmp_path: Path) -> None:
+    async with entered_turn(tmp_path, "sqlite:///clew.db"):
+        root = tmp_path / "work" / "local"
+        root.mkdir(parents=True)
+        (root / "a").write_text("one\ntwo\n")
+        (root / "out").symlink_to("/etc")
+        found = tools.make_write_facts({"path": "a", "old": "two", "new": "2"})
+        assert found == ToolFacts(
+            paths=(PathFact(path=str(root / "a"), inside=True, writes=True),),
+            size=6,
+            preview="--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n",
+        )
+        new = tools.make_write_facts({"path": "b", "content": "x\n" * 40_000})
+        assert new.preview is not None
+        assert new.preview.count("\n+x") == 40_000
+        assert new.preview.startswith("--- /dev/null\n+++ b/b\n")
+        for path, where, inside, untrusted in (
+            ("a", f"{root}/a", True, False),
+            ("downloads/x", f"{root}/downloads/x", True, True),
+            ("out/passwd", "/etc/passwd", True, False),
+            ("../x", "../x", True, False),
+            ("/etc/passwd", "/etc/passwd", False, False),
+        ):
+            assert tools.make_read_facts({"path": path}) == ToolFacts(
+                paths=(PathFact(path=where, inside=inside),), untrusted_result=untrusted
+            )
+
+
+async def test_all_that_the_model_is_told_of_the_tools_is_short(tmp_path: Path) -> None:
+    async with open_product(tmp_path, "sqlite:///clew.db", [Text("done")]) as (product, provider):
+        await run_calls(product, provider)
+        body = provider.requests[-1].json or {}
+    told = json.dumps([body["tools"], [m for m in body["messages"] if m["role"] != "user"]])
+    declared = get_features(product.settings).values(ToolDeclaration)
+    assert {one["function"]["name"] for one in body["tools"]} >= {one.name for one in declared}
+    assert len(told) <= 10_000
+
+
+async def test_a_path_outside_of_the_workspace_is_used_once_a_person_allows_it(
+    tmp_path: Path, store_url: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_text("one\n")
+    calls = [
+        call("read_file", path=str(outside / "a")),
+        call("list_files", path=str(outside)),
+        call("edit_file", path=str(outside / "a"), old="one", new="1"),
+        call("edit_file", path=str(outside / "a"), old="1", new="2"),
+    ]
+    async with open_product(tmp_path / "home", store_url, [Calls(tuple(calls)), Text("done")]) as (
+        product,
+        provider,
+    ):
+        turn = asyncio.create_task(run_calls(product, provider))
+        for _ in calls:
+            question = await wait_until(lambda: _find_question(product))
+            assert question is not None
+            assert str(outside) in question.args
+            await product.engine.answer_approval(question.id, yes='"2"' not in question.args)
+        assert await turn == [
+            "one",
+            f"{outside}/a  4",
+            f"changed '{outside}/a', now 2 bytes",
+            "not approved: the person said no",
+        ]
+    assert (outside / "a").read_text() == "1\n"
+
+
+async def _find_question(product: Application) -> Approval | None:
+    try:
+        conversation = await product.engine.resolve_name(TALK.key)
+    except NotFound:
+        return None
+    return next(iter(await product.engine.list_approvals(conversation)), None)
+
+
+async def _find_problems(product: Application) -> list[str]:
+    settings = product.settings
+    checker = StoreChecker(
+        product.store,
+        url=settings.store.url,
+        home=settings.home,
+        say=lambda _: None,
+        processes=1,
+        features=get_features(settings).schemas,
+    )
+    return [found.detail for found in (await checker.find_problems()).findings]
+
+
+def _read_changes(t: Tx) -> list[tuple[str | None, str]]:
+    return t.fetch_all("SELECT before_sha256, after_sha256 FROM files_change ORDER BY n")
+
+
+def _count_blobs(t: Tx) -> int:
+    return t.fetch_value("SELECT count(*) FROM blob")
