@@ -11,18 +11,22 @@ from functools import partialmethod
 from itertools import product as product_of
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from clew.agent.turn_context import clear_turn_context, enter_tool_call, set_turn_context
-from clew.core.ids import IdGenerator, SessionId, TurnId
+from clew.commands.runner import CommandRunner
+from clew.core.ids import ConversationId, IdGenerator, SessionId, TurnId
 from clew.core.journal import CallKey
 from clew.core.route import Route, local_route
-from clew.core.scope import LOCAL
+from clew.core.scope import LOCAL, scope_of
 from clew.core.tool_declaration import ToolDeclaration
 from clew.engine.fsck import StoreChecker
 from clew.errors import NotFound
 from clew.features.files import changes, tools, writing
-from clew.features.files.changes import hash_content
+from clew.features.files.changes import FileChange, hash_content
+from clew.features.files.undo import find_content_before
 from clew.plugin import PathFact, ToolFacts, TurnContext
-from clew.plugin.loading import get_features
+from clew.plugin.loading import get_features, load_settings_with_features
 from clew.runtime import make_feature_context, open_application
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.workspace import Workspace
@@ -33,8 +37,6 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from pathlib import Path
-
-    import pytest
 
     from clew.core.approval import Approval
     from clew.runtime import Application
@@ -284,13 +286,22 @@ async def test_facts_name_the_file_and_show_the_whole_difference(tmp_path: Path)
 
 
 async def test_all_that_the_model_is_told_of_the_tools_is_short(tmp_path: Path) -> None:
-    async with open_product(tmp_path, "sqlite:///clew.db", [Text("done")]) as (product, provider):
-        await run_calls(product, provider)
+    with FakeProvider(reply_in_sequence([Text("done")])) as provider:
+        flags = {
+            "model.name": "openai-chat:fake-model",
+            "model.base_url": provider.openai_url,
+            "model.api_key": "key",
+            "web.search": "searxng",
+            "web.search_url": provider.openai_url,
+        }
+        settings = load_settings_with_features(home=tmp_path, flags=flags, environ={})
+        async with open_application(settings, role="test", own_only=True) as product:
+            await run_calls(product, provider)
         body = provider.requests[-1].json or {}
     told = json.dumps([body["tools"], [m for m in body["messages"] if m["role"] != "user"]])
-    declared = get_features(product.settings).values(ToolDeclaration)
+    declared = get_features(settings).values(ToolDeclaration)
     assert {one["function"]["name"] for one in body["tools"]} >= {one.name for one in declared}
-    assert len(told) <= 10_000
+    assert len(told) <= 10_000, len(told)
 
 
 async def test_a_path_outside_of_the_workspace_is_used_once_a_person_allows_it(
@@ -330,6 +341,82 @@ async def _find_question(product: Application) -> Approval | None:
     except NotFound:
         return None
     return next(iter(await product.engine.list_approvals(conversation)), None)
+
+
+async def test_the_changes_of_the_last_turn_are_undone_and_nothing_else(
+    tmp_path: Path, store_url: str
+) -> None:
+    first = [call("write_file", path="a", content="one"), call("write_file", path="b", content="b")]
+    second = [
+        call("edit_file", path="a", old="one", new="two"),
+        call("write_file", path="new/c", content="c"),
+        call("edit_file", path="a", old="two", new="three"),
+        call("write_file", path="b", content="b2"),
+    ]
+    replies = [Calls(tuple(first)), Text("done"), Calls(tuple(second)), Text("done")]
+    root = tmp_path / "work" / "local"
+    async with open_product(tmp_path, store_url, replies) as (product, provider):
+        runner = CommandRunner(product.engine, product.commands)
+
+        async def undo(text: str = "/undo files") -> list[str]:
+            reply = await runner.run_command(text, target=TALK, viewer=scope_of(TALK))
+            return reply.text.splitlines()
+
+        nothing = ["No file was changed in this conversation since the last undo."]
+        assert await undo() == nothing
+        await run_calls(product, provider)
+        await run_calls(product, provider)
+        (root / "b").write_text("by hand")
+        assert await undo("/undo files 3") == [
+            "/undo files takes nothing more: it undoes the last turn that changed files."
+        ]
+        assert await undo("/Undo  files ") == [
+            "a: as before, 3 bytes",
+            "new/c: removed, it was new",
+            "b: left as it is, it was changed since",
+        ]
+        assert (root / "a").read_text() == "one"
+        assert sorted(one.name for one in root.iterdir()) == ["a", "b", "new"]
+        (root / "a").unlink()
+        assert await undo() == [
+            "a: is as it was before",
+            "b: left as it is, it was changed since",
+        ]
+        assert (root / "b").read_text() == "by hand"
+        assert await undo() == nothing
+        assert await _find_problems(product) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "current", "before"),
+    [
+        (["-a", "ab", "bc"], "c", "-"),
+        (["-a", "ab", "bc"], "b", "-"),
+        (["ab", "bc"], "b", "a"),
+        (["ab"], "a", "a"),
+        (["ab", "ba"], "a", "a"),
+        (["ab"], "x", None),
+        (["ab"], "-", None),
+        (["ab", "bc"], "a", None),
+    ],
+)
+def test_the_content_before_is_found_though_the_last_change_was_interrupted(
+    made: list[str], current: str, before: str | None
+) -> None:
+    """``-a``: a new file with the content ``a``."""
+    changes_made = [
+        FileChange(
+            key=CallKey(turn_id=TurnId("t"), step=number, call_id="c"),
+            conversation=ConversationId("c"),
+            workspace="/w",
+            path="a",
+            before=None if one[0] == "-" else one[0],
+            after=one[1],
+        )
+        for number, one in enumerate(made)
+    ]
+    found = find_content_before(changes_made, None if current == "-" else current)
+    assert (None if found is None else found.content or "-") == before
 
 
 async def _find_problems(product: Application) -> list[str]:

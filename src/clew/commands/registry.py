@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
+    from clew.plugin.context import FeatureContext
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +76,11 @@ class CommandContext:
         if self.route is None:
             raise UsageError("this needs a name or a chat to act on, not the id of a conversation")
         return self.route
+
+    @property
+    def services(self) -> FeatureContext:
+        """The services of features."""
+        return self.engine.feature_context
 
     def reply(self, text: str) -> ChatCommandReply:
         return ChatCommandReply(text=text, conversation=self.conversation_id)
@@ -176,6 +182,17 @@ class CommandRegistry:
     def find_command(self, name: str) -> ChatCommand | None:
         """Return the command of a name or alias, in any case."""
         return self._by_name.get(name.lower())
+
+    def find_call(self, name: str, argument: str) -> tuple[ChatCommand | None, str]:
+        """
+        Return the command of a call, and its argument.
+
+        A command of two words takes the call from the one of its first word: ``/undo files``.
+        """
+        word, _, rest = argument.partition(" ")
+        if word and (longer := self.find_command(f"{name} {word}")) is not None:
+            return longer, rest.strip()
+        return self.find_command(name), argument
 
     def find_similar_name(self, name: str) -> str | None:
         """Return the most similar name, for a hint."""

@@ -64,7 +64,8 @@ class CommandRunner:
         """
         match = _COMMAND_PATTERN.fullmatch(text.strip())
         name = match[1] if match else (text.split() or [""])[0]
-        command = self._commands.find_command(name) if match else None
+        argument = (match[2] or "").strip() if match else ""
+        command, argument = self._commands.find_call(name, argument)
         if match is None or command is None:
             return ChatCommandReply(text=explain_unknown(self._commands, name))
         operator = viewer == scopes.LOCAL if operator is None else operator
@@ -82,7 +83,7 @@ class CommandRunner:
                 who=who,
                 on_filed=on_filed,
             )
-            return await command.run(context, (match[2] or "").strip())
+            return await command.run(context, argument)
         except (UsageError, OperationRefused) as error:
             return ChatCommandReply(text=_format_error(error))
 

@@ -99,6 +99,8 @@ class Engine(ConversationQueries):
         self.replays = ReplayService(means)
         self.titles = means.titles
         self.features = means.features
+        #: The services of features.
+        self.feature_context = means.feature_context
         self.model_overrides = means.model_overrides
         self.channel_inbox = ChannelInbox(means, self._process.id, self._process.wake)
         self.deliveries = DeliveryQueue(means.store, means.ids, self._process.id)

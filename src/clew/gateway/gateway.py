@@ -111,7 +111,7 @@ def make_channel_spec(  # noqa: PLR0913  (each is a setting or a service)
         base_url=channel.base_url,
         options=channel.options,
         label=label,
-        commands=tuple((one.name, one.help) for one in commands.commands),
+        commands=tuple((one.name, one.help) for one in commands.commands if " " not in one.name),
         webhooks=doors or WebhookRegistry(),
         storage=marks or MemoryChannelStorage(),
     )

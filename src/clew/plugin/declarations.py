@@ -28,11 +28,17 @@ class CommandCall(Protocol):
         """Return the conversation in which it was written; ``None`` if none exists yet."""
         ...
 
+    @property
+    def services(self) -> FeatureContext:
+        """Return the services of the running application."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
     """A chat command, for every front."""
 
+    #: One word, or two: ``undo files`` takes ``/undo files`` from ``/undo``.
     name: str
     help: str
     #: Returns the reply.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.features.files import tools
+from clew.plugin.declarations import Command
 
 if TYPE_CHECKING:
-    from clew.plugin import Registry
+    from clew.plugin import CommandCall, Registry
 
 
 def register(registry: Registry) -> None:
@@ -15,7 +16,21 @@ def register(registry: Registry) -> None:
     registry.add_migrations(
         f"{__name__}.migrations", of_conversation={"files_change": "conversation"}
     )
+    registry.add_command(
+        Command(
+            name="undo files",
+            help="undo what the last turn changed in files",
+            run=undo_files,
+        )
+    )
     for reader in (tools.read_file, tools.list_files, tools.search_files):
         registry.add_tool(reader, effect="pure", facts=tools.make_read_facts)
     for writer in (tools.write_file, tools.edit_file):
         registry.add_tool(writer, effect="idempotent", facts=tools.make_write_facts, in_order=True)
+
+
+async def undo_files(call: CommandCall, argument: str) -> str:
+    """Undo the changes of the last turn that changed files; say what was done."""
+    from clew.features.files import undo  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await undo.undo_files(call, argument)

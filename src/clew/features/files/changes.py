@@ -10,6 +10,8 @@ from clew.core.journal import CallKey
 from clew.store.transactions import attachments
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.core.ids import ConversationId
     from clew.store.contract import Row, Tx
 
@@ -96,6 +98,36 @@ def forget_change(t: Tx, key: CallKey) -> None:
         key.step,
         key.call_id,
     )
+
+
+def read_last_changes(t: Tx, conversation: ConversationId) -> list[FileChange]:
+    """Return the changes of the last turn that has some which are not undone, in order."""
+    rows = t.fetch_all(
+        f"""
+        SELECT {_COLUMNS} FROM files_change
+        WHERE conversation = $1 AND settled_at IS NULL AND turn = (
+            SELECT turn FROM files_change WHERE conversation = $1 AND settled_at IS NULL
+            ORDER BY n DESC LIMIT 1
+        )
+        ORDER BY n
+        """,
+        conversation,
+    )
+    return [_make_change(row) for row in rows]
+
+
+def settle_changes(t: Tx, keys: Sequence[CallKey]) -> None:
+    """Record that changes were undone, or left because something else changed the file."""
+    for key in keys:
+        t.execute(
+            """
+            UPDATE files_change SET settled_at = $1 WHERE turn = $2 AND step = $3 AND call = $4
+            """,
+            t.now,
+            key.turn_id,
+            key.step,
+            key.call_id,
+        )
 
 
 def read_version(t: Tx, digest: str) -> bytes | None:

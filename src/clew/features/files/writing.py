@@ -60,7 +60,7 @@ async def _change_file(path: str, make: Callable[[bytes | None], bytes]) -> str:
     encode_text(path)  # it is stored
     assert context.call_key is not None
     async with changing_files(context.services.settings.home, workspace):
-        before = await asyncio.to_thread(_read_content, workspace, path)
+        before = await asyncio.to_thread(read_content, workspace, path)
         begun = await context.services.store.read(changes.find_change, context.call_key)
         if begun is not None:
             return await _complete_change(context, workspace, begun, before)
@@ -108,7 +108,12 @@ async def _write_content(
         raise
 
 
-def _read_content(workspace: Workspace, path: str) -> bytes | None:
+def read_content(workspace: Workspace, path: str) -> bytes | None:
+    """
+    Return the content of a file that is to be changed; ``None`` if there is none.
+
+    :raises FileRefused: if it cannot be changed
+    """
     try:
         return workspace.read_file(path, limit=MAX_BYTES)
     except FileMissing:

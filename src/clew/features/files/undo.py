@@ -1,0 +1,85 @@
+"""Undoing of changes: the files of the last turn as they were before it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from clew.features.files import changes
+from clew.features.files.access import changing_files
+from clew.features.files.changes import hash_content
+from clew.features.files.writing import read_content
+from clew.sandbox.errors import FileRefused
+from clew.sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.ids import ConversationId
+    from clew.features.files.changes import FileChange
+    from clew.plugin import CommandCall, FeatureContext
+
+_NOTHING: Final = "No file was changed in this conversation since the last undo."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Restored:
+    """The content of a file before the changes: SHA-256, ``None`` for no file."""
+
+    content: str | None
+
+
+async def undo_files(call: CommandCall, argument: str) -> str:
+    """Undo the changes of the last turn that changed files; say what was done."""
+    if argument:
+        return "/undo files takes nothing more: it undoes the last turn that changed files."
+    if call.conversation_id is None:
+        return _NOTHING
+    return await _undo_last_turn(call.services, call.conversation_id)
+
+
+async def _undo_last_turn(services: FeatureContext, conversation: ConversationId) -> str:
+    found = await services.store.read(changes.read_last_changes, conversation)
+    if not found:
+        return _NOTHING
+    by_file: dict[tuple[str, str], list[FileChange]] = {}
+    for change in found:
+        by_file.setdefault((change.workspace, change.path), []).append(change)
+    told = [await _undo_file(services, made) for made in by_file.values()]
+    await services.store.write(changes.settle_changes, [change.key for change in found])
+    return "\n".join(told)
+
+
+async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> str:
+    """Undo the changes of one file, which are in the order in which they were made."""
+    workspace, path, shown = Workspace(Path(made[0].workspace)), made[0].path, made[0].shown_path
+    try:
+        async with changing_files(services.settings.home, workspace):
+            current = hash_content(await asyncio.to_thread(read_content, workspace, path))
+            before = find_content_before(made, current)
+            if before is None:
+                return f"{shown}: left as it is, it was changed since"
+            if before.content == current:
+                return f"{shown}: is as it was before"
+            if before.content is None:
+                await asyncio.to_thread(workspace.remove_file, path)
+                return f"{shown}: removed, it was new"
+            content = await services.store.read(changes.read_version, before.content)
+            if content is None:
+                return f"{shown}: left as it is, its old content is lost"
+            await asyncio.to_thread(workspace.write_file, path, content)
+    except FileRefused as error:
+        return f"{shown}: left as it is: {error}"
+    return f"{shown}: as before, {len(content):,} bytes"
+
+
+def find_content_before(made: Sequence[FileChange], current: str | None) -> _Restored | None:
+    """Return the content before all changes; ``None`` if something else has changed the file."""
+    for change in reversed(made):
+        if change.after == current:
+            current = change.before
+        elif change.before != current:  # else it was interrupted before it was made
+            return None
+    return _Restored(content=current)
