@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.features.files import searching
-from clew.features.files.access import Place
+from clew.features.files.access import LocatedPath
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.listing import MAX_NAMES, list_folder
 from clew.features.files.reading import MAX_CHARS, MAX_LINE_CHARS, read_lines
@@ -29,8 +29,8 @@ def space(tmp_path: Path) -> Workspace:
     return made
 
 
-def at(space: Workspace, path: str) -> Place:
-    return Place(space, path, is_inside=True)
+def at(space: Workspace, path: str) -> LocatedPath:
+    return LocatedPath(space, path, is_inside=True)
 
 
 def read(space: Workspace, path: str, line: int = 1, lines: int = 2000) -> str:

@@ -42,7 +42,7 @@ def require_context() -> TurnContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LocatedPath:
     """A path of the model, and the folder below which it is used."""
 
     #: The workspace, or the root of the file system for a path outside of it.
@@ -55,7 +55,7 @@ class Place:
         return path if self.is_inside else f"/{path}"
 
 
-def locate(path: str) -> Place:
+def locate(path: str) -> LocatedPath:
     """
     Return where a path of the running call is.
 
@@ -70,11 +70,11 @@ def locate(path: str) -> Place:
     except OutsideWorkspace:
         found = Path(os.path.realpath(workspace.root / path))
     else:
-        return Place(workspace, path, is_inside=True)
+        return LocatedPath(workspace, path, is_inside=True)
     home = require_context().services.settings.home.resolve()
     if found.is_relative_to(home) or home.is_relative_to(found):
         raise FileRefused(f"{path!r} is or holds the data of Clew: it cannot be used")
-    return Place(Workspace(Path("/")), str(found), is_inside=False)
+    return LocatedPath(Workspace(Path("/")), str(found), is_inside=False)
 
 
 def get_workspace() -> Workspace:

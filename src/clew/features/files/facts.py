@@ -18,7 +18,7 @@ from clew.sandbox.errors import FileMissing, FileRefused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.features.files.access import Place
+    from clew.features.files.access import LocatedPath
 
 #: The folder of the workspace that holds what strangers have sent.
 _DOWNLOADS: Final = "downloads"
@@ -54,7 +54,7 @@ def _make_path_fact(path: str, *, writes: bool) -> PathFact:
     return PathFact(path=found, inside=place.is_inside, writes=writes)
 
 
-def _read_content(place: Place) -> bytes | None:
+def _read_content(place: LocatedPath) -> bytes | None:
     with suppress(FileMissing):
         return place.workspace.read_file(place.path, limit=MAX_BYTES)
     return None

@@ -13,14 +13,14 @@ from clew.core.text import sanitize_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from clew.features.files.access import Place
+    from clew.features.files.access import LocatedPath
     from clew.sandbox.workspace import FolderEntry, Workspace
 
 #: Names in one result.
 MAX_NAMES: Final = 500
 
 
-def list_folder(place: Place, *, names: str, recursive: bool) -> str:
+def list_folder(place: LocatedPath, *, names: str, recursive: bool) -> str:
     """
     Return the names in a folder, one in each line.
 
@@ -50,7 +50,7 @@ def quote_path(path: str) -> str:
     return clean if clean.isprintable() and clean == clean.strip() else json.dumps(clean)
 
 
-def _describe(place: Place, entry: FolderEntry) -> str:
+def _describe(place: LocatedPath, entry: FolderEntry) -> str:
     name = quote_path(place.show_path(entry.path))
     match entry.kind:
         case "folder":
@@ -61,7 +61,7 @@ def _describe(place: Place, entry: FolderEntry) -> str:
             return f"{name}  ({kind})"
 
 
-def iter_matching(place: Place, names: str) -> Iterator[FolderEntry]:
+def iter_matching(place: LocatedPath, names: str) -> Iterator[FolderEntry]:
     """Yield the files below a folder, or the file itself, whose names match."""
     entry = place.workspace.describe_file(place.path)
     if entry is not None and entry.kind == "file":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:
-    from clew.features.files.access import Place
+    from clew.features.files.access import LocatedPath
 
 #: Characters of one result: what is above would be cut in the middle.
 MAX_CHARS: Final = 50_000
@@ -31,7 +31,7 @@ class DecodedText:
     remarks: tuple[str, ...] = ()
 
 
-def read_lines(place: Place, *, line: int, lines: int) -> str:
+def read_lines(place: LocatedPath, *, line: int, lines: int) -> str:
     """
     Return lines of a text file, from ``line`` on.
 

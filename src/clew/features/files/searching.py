@@ -14,7 +14,7 @@ from clew.features.files.reading import MAX_CHARS, decode_text
 from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:
-    from clew.features.files.access import Place
+    from clew.features.files.access import LocatedPath
 
 #: Lines in one result, and characters of each.
 MAX_MATCHES: Final = 200
@@ -25,7 +25,7 @@ _FILE_LIMIT: Final = 5_000_000
 _SECONDS: Final = 20.0
 
 
-def search_lines(place: Place, pattern: str, *, names: str) -> str:
+def search_lines(place: LocatedPath, pattern: str, *, names: str) -> str:
     """
     Return the matching lines, as ``PATH:LINE: TEXT``.
 
@@ -57,7 +57,7 @@ class _Search:
     def is_over(self) -> bool:
         return self.stopped is not None
 
-    def search_file(self, place: Place, path: str) -> None:
+    def search_file(self, place: LocatedPath, path: str) -> None:
         """Search a file; one that is not text, too large or gone is left out."""
         try:
             text = decode_text(path, place.workspace.read_file(path, limit=_FILE_LIMIT)).text
