@@ -65,7 +65,8 @@ class Outcome:
 def kill_in_a_command(home: Path, store_url: str, place: str) -> Outcome:
     """Kill the gateway at a place of a call, let another one go on, and look."""
     mark = f"clew-{os.getpid()}-{home.name}"
-    waits = "import time; time.sleep(600)" if place == RUNNING else ""
+    waits = "import os, time\nif os.path.getsize('begun') == 1: time.sleep(600)"
+    waits = waits if place == RUNNING else ""
     code = (
         f"'{mark}'\nopen('begun', 'a').write('x')\n{waits}\nopen('ended', 'a').write('x')\n"
         "print('ran')"

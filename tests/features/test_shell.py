@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ import pytest
 
 from clew.features import shell as feature
 from clew.features.shell.commands import check_argument, clean_output
+from clew.features.web.settings import WebSettings
+from clew.features.web.tools import WebTools
 from clew.sandbox.errors import SandboxError
 from clew.testing import Calls, ScriptedCall, Text
 from tests.features.killed_commands import (
@@ -20,12 +23,13 @@ from tests.features.killed_commands import (
     kill_in_a_command,
 )
 from tests.features.test_turn_context import ROUTE, call, open_engine, say
-from tests.sandboxes import needs_bubblewrap
+from tests.sandboxes import needs_bubblewrap, needs_landlock
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.engine.engine import Engine
+    from clew.plugin import Registry
     from clew.testing import FakeProvider
 
 pytestmark = needs_bubblewrap
@@ -177,6 +181,25 @@ async def test_without_a_sandbox_the_tools_are_not_offered(
         assert not offered(fake), "there is no docker"
 
 
+@needs_landlock
+async def test_without_bubblewrap_the_next_sandbox_runs_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("# settings of the person\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    one, two, three = await ask(
+        tmp_path,
+        shell("echo kept > file; cat file; echo $HERMES_SESSION_ID"),
+        python(f"print(open('{tmp_path}/config.toml').read())"),
+        python("import socket; socket.create_connection(('127.0.0.1', 22))"),
+    )
+    assert one.startswith("kept\n20")
+    assert "PermissionError" in two
+    assert "[exit code 1, " in two
+    assert "Error" in three
+    assert "[exit code 1, " in three
+
+
 async def test_on_the_host_each_command_asks(tmp_path: Path) -> None:
     replies = (Calls((shell("echo out of the box", name="c1"),)), Text("done"))
     async with open_engine(tmp_path, feature.register, *replies, sandbox_level="host") as (
@@ -189,6 +212,21 @@ async def test_on_the_host_each_command_asks(tmp_path: Path) -> None:
         await engine.answer_approval(question.id, yes=True, by="tester")
         await engine.wait_until_idle()
         assert told(fake)[0].startswith("out of the box\n[exit code 0, ")
+
+
+async def test_the_tools_take_little_of_each_request(tmp_path: Path) -> None:
+    def register(registry: Registry) -> None:
+        feature.register(registry)
+        tools = WebTools(registry.add_settings(WebSettings))
+        registry.add_tool(tools.web_fetch)
+        registry.add_tool(tools.web_search)
+
+    async with open_engine(tmp_path, register, Text("done")) as (engine, fake):
+        await say(engine, "hello")
+        sent: dict[str, Any] = fake.requests[-1].json or {}
+        mine = [each for each in sent["tools"] if each["function"]["name"] != "read_result"]
+        assert len(mine) == 4
+        assert len(json.dumps(mine)) <= 2_500
 
 
 def test_facts_say_what_a_command_can_reach(tmp_path: Path) -> None:

@@ -202,10 +202,12 @@ async def test_the_charset_is_that_of_the_header_or_of_the_page(server: ByteServ
         assert text.endswith("]\n\nłódź"), path
 
 
-async def test_redirects_are_followed_and_checked_each_time(server: ByteServer) -> None:
+async def test_redirects_are_followed_on_their_host_and_checked_each_time(
+    server: ByteServer,
+) -> None:
     server.answers = {
         "/start": moved("middle?x"),
-        "/middle": moved(server.url("/end", "localhost")),
+        "/middle": moved(server.url("/end")),
         "/end": page(b"reached", "text/plain"),
         "/round": moved("/round"),
         "/metadata": moved("http://169.254.169.254/latest/meta-data/"),
@@ -213,20 +215,30 @@ async def test_redirects_are_followed_and_checked_each_time(server: ByteServer) 
         "/file": moved("file:///etc/passwd"),
         "/user": moved("http://a@localhost/"),
         "/odd": moved("http://[::1"),
+        "/other": moved(server.url("/end", "localhost")),
     }
     text = await read_url(server.url("/start"), allow_private=HERE)
-    assert text.startswith(f"[{server.url('/end', 'localhost')}; ")
+    assert text.startswith(f"[{server.url('/end')}; ")
     assert text.endswith("reached")
     for path, says in (
         ("/round", "more than 5 redirects"),
-        ("/metadata", "gives away credentials"),
-        ("/private", "10.0.0.1 is refused: 10.0.0.1 is not an address of the public internet"),
+        ("/metadata", "redirects to http://169.254.169.254/latest/meta-data/: fetch that address"),
+        ("/private", "redirects to http://10.0.0.1/: fetch that address"),
+        ("/other", f"redirects to {server.url('/end', 'localhost')}: fetch that address"),
         ("/file", "only URLs that begin with http"),
         ("/user", "a user name or a password"),
         ("/odd", "no URL"),
     ):
         assert says in await refusal_of(server.url(path))
-    assert "localhost is refused" in await refusal_of(server.url("/start"), allow=HERE[:1])
+    answers = iter([["127.0.0.1"], ["10.0.0.1"]])
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return next(answers)
+
+    server.answers["/again"] = moved(server.url("/end", "www.docs.test"))
+    url = server.url("/again", "docs.test")
+    with pytest.raises(WebRefused, match=r"10\.0\.0\.1 is not an address of the public internet"):
+        await fetch_page(url, allow_private=["docs.test"], resolve=resolve)
 
 
 async def test_a_name_is_looked_up_once_and_that_address_is_connected_to(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,6 +166,7 @@ async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 class FakeDdgs:
     """The package ``ddgs``, as far as we use it."""
 
+    __spec__ = ModuleSpec("ddgs", None)
     broken = False
 
     def DDGS(self) -> FakeDdgs:  # noqa: N802  (its name)
@@ -208,6 +210,20 @@ async def test_without_an_engine_only_pages_are_offered(tmp_path: Path) -> None:
     async with open_engine(tmp_path, web.register, Text("done")) as (engine, fake):
         await say(engine, "hello")
         assert offered(fake) == {"web_fetch", "read_result"}
+
+
+async def test_doctor_says_what_the_engine_lacks() -> None:
+    section = SettingsSection("web", WebSettings)
+    tools = WebTools(section)
+    found: dict[str, str] = {}
+    for engine in ("none", "searxng", "brave"):
+        bind(section, WebSettings(search=engine))
+        found[engine] = ", ".join(each.detail for each in await tools.check_search())
+    assert not found["none"]
+    assert found["searxng"].startswith("no search engine is set")
+    assert found["brave"] == "brave needs a key: set web.search_key"
+    bind(section, WebSettings(search="searxng", search_url="http://127.0.0.1:1"))
+    assert [each.detail for each in await tools.check_search()] == ["searxng"]
 
 
 def test_facts_name_the_hosts() -> None:

@@ -18,3 +18,4 @@ def register(registry: Registry) -> None:
     registry.add_tool(
         tools.web_search, effect="pure", facts=tools.make_search_facts, when=tools.can_search
     )
+    registry.add_doctor_check("web search", tools.check_search)

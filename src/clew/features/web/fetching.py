@@ -66,7 +66,7 @@ async def fetch_page(
     url: str, *, allow_private: Collection[str] = (), resolve: Resolve | None = None
 ) -> FetchedPage:
     """
-    Fetch a URL, and follow its redirects; each address is checked.
+    Fetch a URL, and follow its redirects on the same host; each address is checked.
 
     :raises WebRefused: if it is refused, fails, or takes too long
     """
@@ -86,8 +86,17 @@ async def _follow(
         found = await _request(client, target, addresses)
         if isinstance(found, FetchedPage):
             return found
+        if _site(found) != _site(target):
+            # Whoever allowed this call has allowed this host.
+            raise WebRefused(
+                f"{target.host} redirects to {found.url}: fetch that address if it is what you want"
+            )
         target = found
     raise WebRefused(f"more than {_REDIRECTS} redirects, the last one to {target.url}")
+
+
+def _site(target: WebTarget) -> str:
+    return target.host.removeprefix("www.")
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:

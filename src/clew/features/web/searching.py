@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import importlib.util
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -136,6 +136,8 @@ async def search_web(settings: WebSettings, query: str, count: int) -> str:
     if not query:
         raise WebRefused("the query is empty")
     count = min(max(count, 1), _MOST_RESULTS)
+    if (problem := find_problem(settings)) is not None:
+        raise WebRefused(problem)
     ask = _ask_ddgs if settings.search == "ddgs" else _ask_engine
     found = [each for each in await ask(settings, query, count) if each.url][:count]
     if not found:
@@ -144,6 +146,18 @@ async def search_web(settings: WebSettings, query: str, count: int) -> str:
         f"{number}. {each.title or each.url}\n{each.url}\n{each.excerpt}".rstrip()
         for number, each in enumerate(found, 1)
     )
+
+
+def find_problem(settings: WebSettings) -> str | None:
+    """Return what the search engine of the settings lacks."""
+    name, engine = settings.search, ENGINES.get(settings.search)
+    if engine is not None and settings.search_url is None and engine.url is None:
+        return "no search engine is set: set web.search_url to the address of SearXNG"
+    if engine is not None and engine.needs_key and settings.search_key is None:
+        return f"{name} needs a key: set {_KEY_SETTING}"
+    if name == "ddgs" and importlib.util.find_spec("ddgs") is None:
+        return f"the search engine ddgs needs a package: {format_install_command('ddgs')}"
+    return None
 
 
 def find_search_host(settings: WebSettings) -> str:
@@ -155,12 +169,8 @@ def find_search_host(settings: WebSettings) -> str:
 
 async def _ask_engine(settings: WebSettings, query: str, count: int) -> Iterable[FoundPage]:
     name, engine = settings.search, ENGINES[settings.search]
-    url = settings.search_url or engine.url
-    if url is None:
-        raise WebRefused("no search engine is set: set web.search_url to the address of SearXNG")
+    url = settings.search_url or engine.url or ""
     key = settings.search_key.reveal() if settings.search_key else ""
-    if engine.needs_key and not key:
-        raise WebRefused(f"{name} needs a key: set {_KEY_SETTING}")
     request = engine.make_request(query, count, key)
     try:
         async with asyncio.timeout(_SECONDS):
@@ -233,11 +243,7 @@ def _make_result(each: dict[str, object], names: tuple[str, str, str]) -> FoundP
 
 async def _ask_ddgs(settings: WebSettings, query: str, count: int) -> Iterable[FoundPage]:
     """Ask public search engines by their pages, with a package that few need."""
-    try:
-        ddgs: Any = importlib.import_module("ddgs")
-    except ImportError:
-        command = format_install_command("ddgs")
-        raise WebRefused(f"the search engine ddgs needs a package: {command}") from None
+    ddgs: Any = importlib.import_module("ddgs")
     try:
         async with asyncio.timeout(_SECONDS):
             found = await asyncio.to_thread(_search_ddgs, ddgs, query, count)

@@ -9,8 +9,9 @@ from clew.core.tool_facts import ToolFacts
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from clew.core.doctor_finding import DoctorFinding
     from clew.features.web.settings import WebSettings
     from clew.plugin import SettingsSection, TurnContext
 
@@ -42,6 +43,18 @@ class WebTools:
         from clew.features.web.searching import search_web  # noqa: PLC0415  (declared by every command, needed by few)
 
         return await search_web(self._section.get(), query, count)
+
+    async def check_search(self) -> Sequence[DoctorFinding]:
+        """Return whether the search engine of the settings has what it needs."""
+        from clew.core.doctor_finding import ok, warn  # noqa: PLC0415  (declared by every command, needed by few)
+        from clew.features.web.searching import find_problem  # noqa: PLC0415  (imports the HTTP client)
+
+        settings = self._section.get()
+        if settings.search == "none":
+            return ()
+        if (problem := find_problem(settings)) is not None:
+            return [warn("web search", problem, fix="docs/how-to/search-the-web.md")]
+        return [ok("web search", settings.search)]
 
     def can_search(self, _: TurnContext) -> bool:
         """Return whether a search engine is set."""

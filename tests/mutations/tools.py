@@ -1,0 +1,117 @@
+"""The safeguards of the tools that run commands and read the web."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_SHELL = "src/clew/features/shell"
+_WEB = "src/clew/features/web"
+_COMMANDS = "tests/features/test_shell.py::test_"
+_PAGES = "tests/features/test_web.py::test_"
+
+TOOLS = (
+    Mutation(
+        name="killed-command",
+        mechanism="a command whose gateway died is not run again",
+        file=f"{_SHELL}/__init__.py",
+        old='tool, effect="once", facts',
+        new='tool, effect="pure", facts',
+        test=f"{_COMMANDS}a_killed_gateway_leaves_no_command_and_none_runs_twice",
+    ),
+    Mutation(
+        name="command-without-sandbox",
+        mechanism="without a sandbox the tools are not offered",
+        file=f"{_SHELL}/__init__.py",
+        old="return (await find_sandbox(context)).sandbox is not None",
+        new="await find_sandbox(context)\n    return True",
+        test=f"{_COMMANDS}without_a_sandbox_the_tools_are_not_offered",
+    ),
+    Mutation(
+        name="command-on-the-host",
+        mechanism="the facts say that nothing keeps a command apart",
+        file=f"{_SHELL}/__init__.py",
+        old="sandbox=level,\n        network=not confined,",
+        new='sandbox="work",\n        network=False,',
+        test=f"{_COMMANDS}on_the_host_each_command_asks",
+    ),
+    Mutation(
+        name="web-private-address",
+        mechanism="an address outside of the public internet is refused",
+        file=f"{_WEB}/addresses.py",
+        old="if not private and not _is_public(found):",
+        new="if not private and found.is_multicast:",
+        test=f"{_PAGES}redirects_are_followed_on_their_host_and_checked_each_time",
+    ),
+    Mutation(
+        name="web-other-host",
+        mechanism="a redirect to another host is not followed: nobody has judged it",
+        file=f"{_WEB}/fetching.py",
+        old="if _site(found) != _site(target):",
+        new="if not _site(found):",
+        test=f"{_PAGES}redirects_are_followed_on_their_host_and_checked_each_time",
+    ),
+    Mutation(
+        name="web-address-in-address",
+        mechanism="an IPv4 address inside of an IPv6 address is seen",
+        file=f"{_WEB}/addresses.py",
+        old="return IPv4Address(found.packed[12:])",
+        new="return found",
+        test=f"{_PAGES}public_addresses_are_not_refused_and_private_ones_by_name_only",
+    ),
+    Mutation(
+        name="web-metadata",
+        mechanism="addresses with credentials are refused also where private ones are allowed",
+        file=f"{_WEB}/addresses.py",
+        old="if found in _METADATA or _is_in(found, _LINK_LOCAL):",
+        new="if not private and _is_in(found, _LINK_LOCAL):",
+        test=f"{_PAGES}public_addresses_are_not_refused_and_private_ones_by_name_only",
+    ),
+    Mutation(
+        name="web-pinned-address",
+        mechanism="the connection goes to the address that was checked",
+        file=f"{_WEB}/fetching.py",
+        old='target.url.copy_with(host=address.partition("%")[0]),',
+        new="target.url,",
+        test=f"{_PAGES}a_name_is_looked_up_once_and_that_address_is_connected_to",
+    ),
+    Mutation(
+        name="web-certificate",
+        mechanism="the certificate is that of the name",
+        file=f"{_WEB}/fetching.py",
+        old='extensions={"sni_hostname": target.host},',
+        new="extensions={},",
+        test=f"{_PAGES}the_certificate_is_that_of_the_name_not_of_the_address",
+    ),
+    Mutation(
+        name="web-bomb",
+        mechanism="a packed body is unpacked up to a limit",
+        file=f"{_WEB}/fetching.py",
+        old="return unpack(raw, most)",
+        new="return unpack(raw, 0)",
+        test=f"{_PAGES}bodies_that_never_end_are_cut_and_bad_ones_are_named",
+    ),
+    Mutation(
+        name="web-unseen-text",
+        mechanism="what people do not see on a page is removed",
+        file=f"{_WEB}/page_converter.py",
+        old="    _remove_unseen(soup)\n    for",
+        new="    for",
+        test=f"{_PAGES}a_page_becomes_markdown_without_what_nobody_sees",
+    ),
+    Mutation(
+        name="web-secret-in-url",
+        mechanism="a URL with a secret is not fetched",
+        file=f"{_WEB}/reading.py",
+        old="if redact_secrets(url) != url:",
+        new="if not url:",
+        test=f"{_PAGES}a_url_with_a_secret_is_not_sent",
+    ),
+    Mutation(
+        name="half-a-secret",
+        mechanism="of a long output whole lines are left out",
+        file="src/clew/sandbox/bounded_output.py",
+        old="head = head[:end]",
+        new="pass",
+        test="tests/integration/test_sandbox_commands.py::test_a_line_is_shown_whole_or_not_at_all",
+    ),
+)
