@@ -8,6 +8,7 @@ import itertools
 import shutil
 import ssl
 import subprocess
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -314,6 +315,9 @@ async def test_bodies_that_never_end_are_cut_and_bad_ones_are_named(
         "/gone": b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n",
         "/304": b"HTTP/1.1 304 Not Modified\r\n\r\n",
     }
+    bomb = gzip.compress(b"x" * 50_000_000)
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress
+    assert len(fetching._unpack(unpack, bomb, 1000)) == 1000, "no more is ever in memory"
     for path in ("/endless", "/bomb"):
         found = await fetch_page(server.url(path), allow_private=HERE)
         assert (found.body, found.is_cut) == (b"x" * 100_000, True)

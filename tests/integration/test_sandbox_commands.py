@@ -15,6 +15,7 @@ from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.policy import find_python, make_environment
 from clew.sandbox.runner import describe_exit, run_command
+from clew.sandbox.unconfined import UnconfinedHost
 from tests.sandboxes import make_bubblewrap, make_request, needs_bubblewrap
 from tests.waiting import wait_until
 
@@ -213,3 +214,19 @@ async def test_root_in_the_sandbox_cannot_change_the_kernel(tmp_path: Path) -> N
 
 def test_the_interpreter_of_commands_has_no_packages_of_ours() -> None:
     assert find_python().executable != Path(sys.executable)
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "no sandbox"])
+async def test_a_command_does_not_begin_once_its_gateway_has_gone(
+    tmp_path: Path, sandbox: str
+) -> None:
+    chosen = UnconfinedHost() if sandbox == "no sandbox" else make_bubblewrap(tmp_path)
+    request = make_request(tmp_path)
+    await chosen.prepare(request)
+    ours, theirs = os.pipe()
+    os.close(ours)
+    argv = chosen.wrap(["/bin/sh", "-c", "echo begun > begun"], request)
+    process = await asyncio.create_subprocess_exec(*argv, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    assert await process.wait() != 0
+    assert not (request.workspace / "begun").exists()

@@ -19,6 +19,15 @@ TOOLS = (
         test=f"{_COMMANDS}a_killed_gateway_leaves_no_command_and_none_runs_twice",
     ),
     Mutation(
+        name="orphaned-command",
+        mechanism="a command does not begin once nobody reads its output",
+        file="src/clew/sandbox/protocol.py",
+        old="printf '\\\\0' || exit 1",
+        new="printf '\\\\0'",
+        test="tests/integration/test_sandbox_commands.py"
+        "::test_a_command_does_not_begin_once_its_gateway_has_gone",
+    ),
+    Mutation(
         name="command-without-sandbox",
         mechanism="without a sandbox the tools are not offered",
         file=f"{_SHELL}/__init__.py",

@@ -52,6 +52,10 @@ _REFUSED_CALLS: Final = (
 )
 #: Unix, IPv4, IPv6 and netlink have a namespace; others, such as vsock, reach the host.
 _SOCKET_FAMILIES: Final = (1, 2, 10, 16)
+#: Waits until the first process of the namespace waits: only then it ends with its gateway.
+_WAIT_FOR_FIRST: Final = """\
+while read -r _ _ state _ < /proc/1/stat && [ "$state" != S ]; do :; done
+"""
 #: Opens the filter for bwrap, and becomes it.
 _WITH_FILTER: Final = 'exec 3<"$1" && shift && exec "$@"'
 
@@ -107,7 +111,7 @@ class BubblewrapSandbox(ProcessSandbox):
             *(bind, workspace, workspace),
             *(word for place in closed for word in ("--remount-ro", place)),
             *("--chdir", workspace, "--"),
-            *limit_argv(argv, request, processes=_limit_processes(request)),
+            *limit_argv(argv, request, processes=_limit_processes(request), before=_WAIT_FOR_FIRST),
         ]
 
     async def prepare(self, request: SandboxRequest) -> None:

@@ -98,9 +98,13 @@ def create_workspace(request: SandboxRequest, *, temporary: bool = False) -> Non
 
 #: Seconds for a program of ours that answers at once: a version, a try.
 _PROGRAM_TIMEOUT: Final = 30.0
+#: The first byte of the output of each command, which nobody is shown. A gateway that was killed
+#: before the sandbox could tie the command to it reads no output any more: then writing fails.
+FIRST_BYTE: Final = b"\0"
 #: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
 #: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
 _LIMITED: Final = """\
+printf '\\0' || exit 1
 ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null
 [ "$4" = - ] || ulimit -p "$4" 2>/dev/null || ulimit -u "$4" 2>/dev/null
 shift 4; exec "$@"
@@ -108,17 +112,21 @@ shift 4; exec "$@"
 
 
 def limit_argv(
-    argv: Sequence[str], request: SandboxRequest, *, processes: int | None = None
+    argv: Sequence[str],
+    request: SandboxRequest,
+    *,
+    processes: int | None = None,
+    before: str = "",
 ) -> list[str]:
     """
     Return the command that sets the limits of the request and then becomes ``argv``.
 
     ``processes`` is for a user namespace that counts its own: elsewhere the kernel counts all
-    processes of the user.
+    processes of the user. ``before`` is shell code for the very beginning.
     """
     limits = request.limits
     numbers = (limits.disk // 512, int(limits.seconds) + 1, limits.memory // 1024, processes or "-")
-    return ["/bin/sh", "-c", _LIMITED, "sh", *map(str, numbers), *argv]
+    return ["/bin/sh", "-c", before + _LIMITED, "sh", *map(str, numbers), *argv]
 
 
 async def run_program(argv: Sequence[str]) -> tuple[int, str]:

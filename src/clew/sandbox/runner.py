@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_tree import signal_descendants
+from clew.sandbox.protocol import FIRST_BYTE
 from clew.sandbox.watch import get_disk_meter, watch_usage
 
 if TYPE_CHECKING:
@@ -197,7 +198,10 @@ class _CommandRun:
             await asyncio.gather(watch, reader, return_exceptions=True)
 
     async def _read_output(self) -> None:
+        first = True
         while data := await self._stream.read(_CHUNK):
+            if first:
+                data, first = data.removeprefix(FIRST_BYTE), False
             self.output.add_output(data)
             if self._on_output is not None:
                 self._on_output(data)
