@@ -225,6 +225,16 @@ def test_what_is_offered_for_longer_is_as_narrow_as_the_command(
     assert says == (None if offered is None else f"shell: {offered} (with the network)")
 
 
+def test_nothing_is_offered_that_would_not_hold_after_the_call_itself() -> None:
+    reads = shell("git status", sandbox="host", network=True, outward=True, untrusted_result=True)
+    assert decide(reads, (), (), PERSON) == Decision(
+        verdict=Verdict.ASK, why="by default: it runs outside of the sandbox"
+    )
+    sends = call("send", ToolFacts(outward=True), untrusted=True)
+    assert decide(sends, (), (), PERSON).offer is None
+    assert decide(replace(sends, untrusted=False), (), (), PERSON).offer is not None
+
+
 def test_a_pattern_is_read_again_as_it_was_stored() -> None:
     pattern = granted(shell("git status", sandbox="host")).pattern
     assert GrantPattern.from_json(pattern.to_json()) == pattern

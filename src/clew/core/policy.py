@@ -65,6 +65,8 @@ class JudgedCall:
     asks: bool = False
     #: A plugin asks for approval of this call.
     plugin_asks: bool = False
+    #: Its result will hold text that strangers may have written.
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,7 +160,10 @@ def _apply_default(call: JudgedCall) -> Decision:
     if why is not None:
         return Decision(verdict=Verdict.ALLOW, why=f"by default: {why}", is_default=True)
     asked = "the tool asks" if call.asks else _describe_reach(facts)
-    return _ask(f"by default: {asked}", make_pattern(call.tool, facts, call.shape))
+    # One that reaches outside and reads text of strangers asks from then on: nothing would hold.
+    once = facts is not None and facts.outward and (call.untrusted or facts.untrusted_result)
+    offer = None if once else make_pattern(call.tool, facts, call.shape)
+    return _ask(f"by default: {asked}", offer)
 
 
 def _find_default_reason(effect: Effect, facts: ToolFacts | None) -> str | None:

@@ -80,6 +80,7 @@ class CallPolicy:
             facts=facts,
             asks=request.needs_approval,
             plugin_asks=plugin_asks,
+            untrusted=request.untrusted,
         )
         return JudgedRequest(
             decision=await self._decide(call),
