@@ -257,7 +257,7 @@ def test_a_file_that_is_not_a_backup_is_recognised(backup: Path, tmp_path: Path)
     stores.fill(SQLITE, tmp_path)
     for name, error, reason in [
         ("nowhere", UsageError, "there is no backup"),
-        (".", UsageError, "no file"),
+        (".", UsageError, "not a file"),
         ("letter", StoreUnusable, "not a backup"),
         ("unfinished", StoreUnusable, "never finished"),
         ("newer", StoreUnusable, "newer Clew"),
