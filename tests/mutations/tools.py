@@ -21,9 +21,9 @@ TOOLS = (
     Mutation(
         name="orphaned-command",
         mechanism="a command does not begin once nobody reads its output",
-        file="src/clew/sandbox/protocol.py",
-        old="printf '\\\\0' || exit 1",
-        new="printf '\\\\0'",
+        file="src/clew/sandbox/bubblewrap.py",
+        old="printf '\\\\0' && read -r _ || exit 1",
+        new="printf '\\\\0' || read -r _",
         test="tests/integration/test_sandbox_commands.py"
         "::test_a_command_does_not_begin_once_its_gateway_has_gone",
     ),

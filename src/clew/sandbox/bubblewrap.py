@@ -52,9 +52,11 @@ _REFUSED_CALLS: Final = (
 )
 #: Unix, IPv4, IPv6 and netlink have a namespace; others, such as vsock, reach the host.
 _SOCKET_FAMILIES: Final = (1, 2, 10, 16)
-#: Waits until the first process of the namespace waits: only then it ends with its gateway.
-_WAIT_FOR_FIRST: Final = """\
+#: Waits until the first process of the namespace waits, which from then on ends with bwrap; then
+#: for the answer of the gateway, which says that bwrap has not ended before that.
+_BEGIN: Final = """\
 while read -r _ _ state _ < /proc/1/stat && [ "$state" != S ]; do :; done
+printf '\\0' && read -r _ || exit 1
 """
 #: Opens the filter for bwrap, and becomes it.
 _WITH_FILTER: Final = 'exec 3<"$1" && shift && exec "$@"'
@@ -111,7 +113,7 @@ class BubblewrapSandbox(ProcessSandbox):
             *(bind, workspace, workspace),
             *(word for place in closed for word in ("--remount-ro", place)),
             *("--chdir", workspace, "--"),
-            *limit_argv(argv, request, processes=_limit_processes(request), before=_WAIT_FOR_FIRST),
+            *limit_argv(argv, request, processes=_limit_processes(request), begin=_BEGIN),
         ]
 
     async def prepare(self, request: SandboxRequest) -> None:

@@ -104,11 +104,11 @@ FIRST_BYTE: Final = b"\0"
 #: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
 #: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
 _LIMITED: Final = """\
-printf '\\0' || exit 1
 ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null
 [ "$4" = - ] || ulimit -p "$4" 2>/dev/null || ulimit -u "$4" 2>/dev/null
-shift 4; exec "$@"
+shift 4; exec "$@" </dev/null
 """
+_BEGIN: Final = "printf '\\0' || exit 1\n"
 
 
 def limit_argv(
@@ -116,17 +116,17 @@ def limit_argv(
     request: SandboxRequest,
     *,
     processes: int | None = None,
-    before: str = "",
+    begin: str = _BEGIN,
 ) -> list[str]:
     """
     Return the command that sets the limits of the request and then becomes ``argv``.
 
     ``processes`` is for a user namespace that counts its own: elsewhere the kernel counts all
-    processes of the user. ``before`` is shell code for the very beginning.
+    processes of the user. ``begin`` is shell code that tells that it begins.
     """
     limits = request.limits
     numbers = (limits.disk // 512, int(limits.seconds) + 1, limits.memory // 1024, processes or "-")
-    return ["/bin/sh", "-c", before + _LIMITED, "sh", *map(str, numbers), *argv]
+    return ["/bin/sh", "-c", begin + _LIMITED, "sh", *map(str, numbers), *argv]
 
 
 async def run_program(argv: Sequence[str]) -> tuple[int, str]:

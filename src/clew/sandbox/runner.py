@@ -102,15 +102,18 @@ async def run_command(
     # With a pipe of its own, ``wait`` would wait for all who have inherited the pipe.
     ours, theirs = os.pipe()
     stream, transport = await _open_stream(ours)
+    answer = _Answer()
     try:
-        process = await _start_process(wrapped, sandbox.make_environment(request), theirs)
-        run = _CommandRun(process, stream, request.limits, sandbox, on_output)
+        environment = sandbox.make_environment(request)
+        process = await _start_process(wrapped, environment, theirs, answer.theirs)
+        run = _CommandRun(process, stream, request.limits, sandbox, on_output, answer)
         try:
             await run.follow(disk)
         finally:
             await asyncio.shield(asyncio.ensure_future(run.end_everything(wrapped)))
     finally:
         transport.close()
+        answer.close()
     return CommandResult(
         exit_code=_shell_code(process.returncode),
         output=run.output.format_text(),
@@ -130,12 +133,12 @@ async def _open_stream(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.R
 
 
 async def _start_process(
-    wrapped: Sequence[str], environment: dict[str, str], output: int
+    wrapped: Sequence[str], environment: dict[str, str], output: int, answer: int
 ) -> Process:
     try:
         process = await asyncio.create_subprocess_exec(
             *wrapped,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=answer,
             stdout=output,
             stderr=output,
             env=environment,
@@ -155,6 +158,21 @@ def _shell_code(code: int | None) -> int:
     return 0 if code is None else code if code >= 0 else 128 - code
 
 
+class _Answer:
+    """A line for a command that has begun: whoever sends it is alive, and will end it."""
+
+    def __init__(self) -> None:
+        self.theirs, self._ours = os.pipe()
+
+    def send(self) -> None:
+        with suppress(OSError):
+            os.write(self._ours, b"\n")
+
+    def close(self) -> None:
+        os.close(self.theirs)
+        os.close(self._ours)
+
+
 class _CommandRun:
     """One running command."""
 
@@ -165,9 +183,10 @@ class _CommandRun:
         limits: CommandLimits,
         sandbox: Sandbox,
         on_output: Callable[[bytes], None] | None,
+        answer: _Answer,
     ) -> None:
         self._process, self._stream, self._limits = process, stream, limits
-        self._sandbox, self._on_output = sandbox, on_output
+        self._sandbox, self._on_output, self._answer = sandbox, on_output, answer
         self.output = BoundedOutput(limits.output)
         self.stopped: str | None = None
         self._flooded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -201,6 +220,7 @@ class _CommandRun:
         first = True
         while data := await self._stream.read(_CHUNK):
             if first:
+                self._answer.send()
                 data, first = data.removeprefix(FIRST_BYTE), False
             self.output.add_output(data)
             if self._on_output is not None:
