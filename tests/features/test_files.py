@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.agent.turn_context import clear_turn_context, enter_tool_call, set_turn_context
+from clew.cli.entry_point import run_command
 from clew.commands.runner import CommandRunner
 from clew.core.ids import ConversationId, IdGenerator, SessionId, TurnId
 from clew.core.journal import CallKey
@@ -385,6 +386,16 @@ async def test_the_changes_of_the_last_turn_are_undone_and_nothing_else(
         assert (root / "b").read_text() == "by hand"
         assert await undo() == nothing
         assert await _find_problems(product) == []
+
+
+def test_the_tools_are_listed_with_their_effects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["--home", str(tmp_path), "tools", "--json"]) == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    assert {"name": "write_file", "effect": "idempotent", "feature": "files"} in items
+    assert run_command(["--home", str(tmp_path), "tools"]) == 0
+    assert "read_file     pure        files" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "migrate-store": LazyCommand(
         "clew.cli.backup", "migrate_store", "Copy the store into another database."
     ),
+    "tools": LazyCommand("clew.cli.tools", "tools", "List the tools of the agent."),
     "plugins": LazyCommand("clew.cli.plugins", "plugins", "Check the plugins."),
     "completion": LazyCommand(
         "clew.cli.completion", "completion", "Complete commands in your shell."

@@ -56,7 +56,7 @@ CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
     "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "config", "doctor",
-    "backup", "restore", "migrate-store", "plugins", "completion",
+    "backup", "restore", "migrate-store", "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
