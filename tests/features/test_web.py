@@ -317,7 +317,7 @@ async def test_bodies_that_never_end_are_cut_and_bad_ones_are_named(
     }
     bomb = gzip.compress(b"x" * 50_000_000)
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress
-    assert len(fetching._unpack(unpack, bomb, 1000)) == 1000, "no more is ever in memory"
+    assert len(fetching.unpack_piece(unpack, bomb, 1000)) == 1000, "no more is ever in memory"
     for path in ("/endless", "/bomb"):
         found = await fetch_page(server.url(path), allow_private=HERE)
         assert (found.body, found.is_cut) == (b"x" * 100_000, True)

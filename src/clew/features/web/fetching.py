@@ -202,13 +202,13 @@ async def _read_body(answer: httpx2.Response, target: WebTarget) -> tuple[bytes,
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if "gzip" in packing else None
     body = bytearray()
     async for raw in answer.aiter_raw(_PIECE):
-        body += raw if unpack is None else _unpack(unpack, raw, MAX_BYTES + 1 - len(body))
+        body += raw if unpack is None else unpack_piece(unpack, raw, MAX_BYTES + 1 - len(body))
         if len(body) > MAX_BYTES:
             return bytes(body[:MAX_BYTES]), True
     return bytes(body), False
 
 
-def _unpack(unpack: Callable[[bytes, int], bytes], raw: bytes, most: int) -> bytes:
+def unpack_piece(unpack: Callable[[bytes, int], bytes], raw: bytes, most: int) -> bytes:
     try:
         return unpack(raw, most)
     except zlib.error:
