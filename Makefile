@@ -31,7 +31,7 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat setup serve demo-channels test coverage check format bench soak mutations contracts lock clean
+.PHONY: help chat setup serve demo-channels demo-tools test coverage check format bench soak mutations contracts lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -48,6 +48,9 @@ serve: $(RUN) ## run the gateway: channels and API
 
 demo-channels: $(RUN) ## watch a conversation on a chat platform, without a token
 	@exec $(BIN)/python -m clew.testing.demo
+
+demo-tools: $(RUN) ## watch a task with tools that is killed in the middle, without a key
+	@exec $(BIN)/python -m clew.testing.demo_tools
 
 test: $(DEV) ## run all tests on SQLite and PostgreSQL
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)

@@ -1,9 +1,14 @@
-"""The demonstration without a token: ``make demo-channels``."""
+"""The demonstrations: ``make demo-channels`` and ``make demo-tools``."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+
+import pytest
+
+from clew.testing.demo_tools import NO_SANDBOX
 
 
 def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
@@ -24,3 +29,30 @@ def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
     places = [told.index(step) for step in steps]
     assert places == sorted(places)
     assert told.count("left it by air.") == 1
+
+
+def test_the_demonstration_of_tools_goes_on_after_a_kill_and_repeats_nothing() -> None:
+    command = [sys.executable, "-m", "clew.testing.demo_tools"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    if NO_SANDBOX in done.stdout and not os.environ.get("CI"):
+        pytest.skip(NO_SANDBOX)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = done.stdout
+    steps = (
+        "· read_file",
+        "· run_python",
+        "? web_fetch",
+        "(allowed: web_fetch)",
+        "kill -9",
+        "(not answered yet: “Report on sales.csv",
+        "· write_file",
+        "Done: the report is in report.md",
+        "| south | 235 | 258 |",
+        "chart.svg: 2 bars",
+        "requests to the model: 6, cut off: 1",
+        "calls: read_file 1, run_python 1, web_fetch 1, write_file 1",
+        "runs of the script: 1",
+        "requests to the page: 1",
+    )
+    places = [told.index(step) for step in steps]
+    assert places == sorted(places)
