@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ def at(space: Workspace, path: str) -> LocatedPath:
 
 
 def read(space: Workspace, path: str, line: int = 1, lines: int = 2000) -> str:
-    return read_lines(at(space, path), line=line, lines=lines)
+    return asyncio.run(read_lines(at(space, path), line=line, lines=lines))
 
 
 @pytest.mark.parametrize(

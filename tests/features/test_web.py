@@ -329,7 +329,7 @@ async def test_bodies_that_never_end_are_cut_and_bad_ones_are_named(
         ("/garbage", "127.0.0.1 failed: "),
         ("/nothing", "127.0.0.1 failed: "),
         ("/head", "127.0.0.1 failed: "),
-        ("/pdf", "is not text but application/pdf (8 bytes)"),
+        ("/pdf", "/pdf is damaged: it cannot be read as a PDF"),
         ("/zeros", "is not text but text/plain (3 bytes)"),
         ("/gone", "127.0.0.1 answered 410 Gone"),
         ("/304", "127.0.0.1 answered 304 Not Modified"),

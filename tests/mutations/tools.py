@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _SHELL = "src/clew/features/shell"
 _WEB = "src/clew/features/web"
 _COMMANDS = "tests/features/test_shell.py::test_"
+_DOCUMENTS = "tests/features/test_documents.py::test_"
 _PAGES = "tests/features/test_web.py::test_"
 
 TOOLS = (
@@ -106,6 +107,22 @@ TOOLS = (
         old="    _remove_unseen(soup)\n    for",
         new="    for",
         test=f"{_PAGES}a_page_becomes_markdown_without_what_nobody_sees",
+    ),
+    Mutation(
+        name="document-bomb",
+        mechanism="an archive that unpacks to too much is not read",
+        file="src/clew/documents/document_converter.py",
+        old="if size > _UNPACKED or",
+        new="if",
+        test=f"{_DOCUMENTS}a_document_that_cannot_be_read_is_refused_with_a_sentence",
+    ),
+    Mutation(
+        name="converter-memory",
+        mechanism="a converter has limits",
+        file="src/clew/documents/limited_launcher.py",
+        old="resource.setrlimit(kind, (most, most))",
+        new="pass",
+        test=f"{_DOCUMENTS}a_converter_has_limits",
     ),
     Mutation(
         name="web-secret-in-url",

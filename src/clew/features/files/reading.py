@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from clew.documents.reading import DocumentRefused, may_be_document, read_document
 from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:
@@ -31,14 +33,32 @@ class DecodedText:
     remarks: tuple[str, ...] = ()
 
 
-def read_lines(place: LocatedPath, *, line: int, lines: int) -> str:
+async def read_lines(place: LocatedPath, *, line: int, lines: int) -> str:
     """
-    Return lines of a text file, from ``line`` on.
+    Return lines of a text file or of a document, from ``line`` on.
 
     :raises FileRefused: if it cannot be read as text, or has no such line
     """
     path = place.path
-    decoded = decode_text(path, place.workspace.read_file(path))
+    content = await asyncio.to_thread(place.workspace.read_file, path)
+    decoded = await _read_document(path, content) or await asyncio.to_thread(
+        decode_text, path, content
+    )
+    return _show_lines(path, decoded, line=line, lines=lines)
+
+
+async def _read_document(path: str, content: bytes) -> DecodedText | None:
+    """Return the text of a document; ``None`` if it is something else."""
+    if not may_be_document(content):
+        return None
+    try:
+        found = await read_document(content)
+    except DocumentRefused as refused:
+        raise FileRefused(f"{path!r} {refused}") from None
+    return None if found is None else DecodedText(text=found.text, remarks=(found.remark,))
+
+
+def _show_lines(path: str, decoded: DecodedText, *, line: int, lines: int) -> str:
     # Only at LF: a form feed, for example, is part of a line.
     found = decoded.text.split("\n")
     if found[-1] == "":

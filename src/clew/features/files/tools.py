@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from clew.plugin import ToolFacts
 
 
-def read_file(path: str, line: int = 1, lines: int = 2000) -> str:
-    """Read a text file of the workspace, from a line on."""
+async def read_file(path: str, line: int = 1, lines: int = 2000) -> str:
+    """Read a text file, PDF, docx or xlsx of the workspace, from a line on."""
     from clew.features.files import reading
     from clew.features.files.access import locate
 
-    return reading.read_lines(locate(path), line=line, lines=lines)
+    return await reading.read_lines(locate(path), line=line, lines=lines)
 
 
 def list_files(path: str = ".", names: str = "*", recursive: bool = False) -> str:

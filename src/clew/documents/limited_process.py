@@ -1,0 +1,47 @@
+"""Conversion in a process of its own: what strangers wrote cannot take more than its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LAUNCHER: Final = Path(__file__).with_name("limited_launcher.py")
+#: Seconds for a conversion, which has 10 of processor time.
+SECONDS: Final = 20.0
+
+
+async def convert_in_process(
+    program: Path, head: Mapping[str, object], body: bytes, *, seconds: float = SECONDS
+) -> dict[str, Any] | None:
+    """
+    Return what a program makes of ``body``; ``None`` if that takes too much of anything.
+
+    The program gets a line of JSON and the body, and answers with an object of JSON.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-B", str(_LAUNCHER), str(program)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+    )
+    output = b""
+    try:
+        async with asyncio.timeout(seconds):
+            output, _ = await process.communicate(json.dumps(head).encode() + b"\n" + body)
+    except TimeoutError:
+        pass
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await asyncio.shield(asyncio.ensure_future(process.wait()))
+    try:
+        return json.loads(output)
+    except ValueError:
+        return None
