@@ -70,7 +70,8 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated 
 
 PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py \
   tests/unit/test_architecture.py \
-  tests/unit/test_commands_reference.py tests/unit/test_contracts_page.py tests/unit/test_checks_reference.py
+  tests/unit/test_commands_reference.py tests/unit/test_contracts_page.py tests/unit/test_checks_reference.py \
+  tests/unit/test_tools_reference.py
 
 format: $(DEV) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .

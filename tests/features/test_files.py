@@ -393,9 +393,12 @@ def test_the_tools_are_listed_with_their_effects(
 ) -> None:
     assert run_command(["--home", str(tmp_path), "tools", "--json"]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
-    assert {"name": "write_file", "effect": "idempotent", "feature": "files"} in items
+    writer = {"name": "write_file", "effect": "idempotent", "feature": "files"}
+    assert {**writer, "default": "by call", "untrusted": False} in items
     assert run_command(["--home", str(tmp_path), "tools"]) == 0
-    assert "read_file     pure        files" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "read_file     pure        by call  files" in told.out
+    assert told.err == "commands run at the sandbox level work\n"
 
 
 @pytest.mark.parametrize(

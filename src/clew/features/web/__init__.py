@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 def register(registry: Registry) -> None:
     """Register the feature."""
     tools = WebTools(registry.add_settings(WebSettings))
-    registry.add_tool(tools.web_fetch, effect="pure", facts=tools.make_fetch_facts)
+    registry.add_tool(tools.web_fetch, effect="pure", facts=tools.make_fetch_facts, untrusted=True)
     registry.add_tool(
-        tools.web_search, effect="pure", facts=tools.make_search_facts, when=tools.can_search
+        tools.web_search,
+        effect="pure",
+        facts=tools.make_search_facts,
+        untrusted=True,
+        when=tools.can_search,
     )
     registry.add_doctor_check("web search", tools.check_search)
