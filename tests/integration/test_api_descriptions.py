@@ -34,6 +34,8 @@ PATHS = {
     "/api/conversations/{id}/close": {"post"},
     "/api/conversations/{id}/undelete": {"post"},
     "/api/search": {"get"},
+    "/api/grants": {"get"},
+    "/api/grants/{grant}": {"delete"},
     "/healthz": {"get"},
     "/readyz": {"get"},
     "/metrics": {"get"},

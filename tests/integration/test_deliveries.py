@@ -411,7 +411,7 @@ async def test_an_answer_that_was_cut_says_so_in_the_chat(
     ) as desk:
         platform.post_message("Tell me a story")
         (told,) = await desk.answered()
-        assert told.startswith("Once upon a\n\n(The answer ends in the middle")
+        assert told.startswith("Once upon a\n\n(The answer is incomplete")
         await desk.quiet()
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.failing.desk import Desk, Format
 
-CUT = "The answer ends in the middle"
+CUT = "The answer is incomplete"
 STAND_IN = "Another model is asked"
 
 

@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "config.toml").write_bytes(b"\xff")
-    with pytest.raises(SettingsError, match="is not UTF-8"):
+    with pytest.raises(SettingsError, match="is not valid UTF-8"):
         load_settings(home=other, environ={})
 
 

@@ -138,7 +138,7 @@ def test_a_server_that_names_nothing_is_asked_for_by_name(tmp_path: Path) -> Non
 def test_keeping_the_settings_is_not_a_failure(tmp_path: Path) -> None:
     before = '[model]\nname = "offline"\n'
     (tmp_path / "config.toml").write_text(before, encoding="utf-8")
-    with pytest.raises(SetupCancelled, match="left as it is"):
+    with pytest.raises(SetupCancelled, match="was not changed"):
         run_setup(tmp_path, SetupOptions(model="offline"), {}, answering())
     with pytest.raises(UsageError, match="--replace"):
         run_setup(tmp_path, SetupOptions(model="offline"), {}, answering(is_there=False))

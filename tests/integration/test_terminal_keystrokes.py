@@ -18,4 +18,4 @@ async def test_whatever_is_typed_is_sent_once_and_nothing_is_decided_by_accident
     assert played.ran == played.allowed
     assert played.wrong == 0
     assert played.quiet_points > 1
-    assert sum(played.sent.values()) > 5
+    assert sum(played.sent.values()) > 1
