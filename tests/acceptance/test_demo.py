@@ -33,7 +33,7 @@ def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
 
 def test_the_demonstration_of_tools_goes_on_after_a_kill_and_repeats_nothing() -> None:
     command = [sys.executable, "-m", "clew.testing.demo_tools"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     if NO_SANDBOX in done.stdout and not os.environ.get("CI"):
         pytest.skip(NO_SANDBOX)
     assert (done.returncode, done.stderr) == (0, "")

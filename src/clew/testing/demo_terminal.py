@@ -12,9 +12,10 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-_TIMEOUT: Final = 60.0
+_TIMEOUT: Final = 120.0
 _COMMAND: Final = (sys.executable, "-c", "import sys; from clew.cli import main; main()")
 _CONTROLS: Final = re.compile(r"\x1b\[[\d;?]*[a-zA-Z]|[\r\x07]")
 
@@ -26,8 +27,11 @@ class DemoTerminal:
         self._argv = [*_COMMAND, "--home", str(home), "chat"]
         kept = {name: text for name, text in os.environ.items() if not name.startswith("CLEW_")}
         self._environ = {**kept, "TERM": "xterm", "NO_COLOR": "1"}
+        self._output = b""
+        #: All of it, as plain text.
         self._screen = ""
         self._seen = 0
+        self._printed = 0
 
     def __enter__(self) -> Self:
         sys.stdout.flush()
@@ -39,9 +43,7 @@ class DemoTerminal:
     def __exit__(self, *_: object) -> None:
         self.kill()
         os.close(self._descriptor)
-        text = _CONTROLS.sub("", self._screen).rstrip("\n> ")
-        sys.stdout.write("".join(f"   {line}".rstrip() + "\n" for line in text.splitlines()))
-        sys.stdout.flush()
+        self._print_lines(self._screen.rstrip("\n> ").splitlines())
 
     def wait_for(self, text: str, *, unless: str = "") -> None:
         """
@@ -74,5 +76,14 @@ class DemoTerminal:
             data = os.read(self._descriptor, 65536) if ready else b""
         except OSError:  # the program has ended
             data = b""
-        self._screen += data.decode(errors="replace")
+        self._output += data
+        self._screen = _CONTROLS.sub("", self._output.decode(errors="ignore"))
+        # The last one is not complete yet.
+        self._print_lines(self._screen.split("\n")[:-1])
         return bool(data)
+
+    def _print_lines(self, lines: Sequence[str]) -> None:
+        for line in lines[self._printed :]:
+            sys.stdout.write(f"   {line}".rstrip() + "\n")
+        self._printed = max(self._printed, len(lines))
+        sys.stdout.flush()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TASK: Final = "Report on sales.csv, in euros and in dollars, with a chart."
-#: Printed by the model before the call in which it is killed.
+#: Said by the model before its last call; while it says this, Clew is killed.
 LAST_WORDS: Final = "I have the rate. Now I write the report."
 NO_SANDBOX: Final = "No sandbox works here, so there is no run_python: clew doctor says why."
 _SALES: Final = "month,region,euros\n" + "".join(
@@ -74,9 +74,9 @@ def _run_demo(folder: Path) -> None:
             chat.type_line(TASK)
             chat.wait_for("y allows it", unless=NO_SANDBOX)
             chat.type_line("y")
-            chat.wait_for(LAST_WORDS)
+            chat.wait_for(LAST_WORDS[:15])
             chat.kill()
-        _narrate("kill -9, while the model writes the next call. Clew is started again.")
+        _narrate("kill -9, in the middle of the answer. Clew is started again.")
         with DemoTerminal(home) as chat:
             chat.wait_for("chart.svg.")
             chat.wait_for("> ")
@@ -121,7 +121,7 @@ class _ScriptedModel:
         call = ScriptedCall(
             "write_file", {"path": "report.md", "content": _write_report(results[1:])}
         )
-        return Calls([call], text=LAST_WORDS, chunks=20, delay=0.5 if slow else 0.0)
+        return Calls([call], text=LAST_WORDS, chunks=8, delay=0.4 if slow else 0.0)
 
     @property
     def _steps(self) -> Sequence[ScriptedCall]:
