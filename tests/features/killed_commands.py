@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew import runtime
-from clew.config import load_settings
 from clew.core.route import local_route
 from clew.engine.engine import Engine
+from clew.plugin.loading import get_features, load_settings_with_features
 from clew.store.opening import open_store
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from tests.killing import processes
@@ -105,13 +105,28 @@ async def _run(job: CommandJob) -> None:
         "model.base_url": job.provider,
         "store.url": job.store_url,
     }
-    settings = load_settings(home=job.home, flags=flags, environ={})
-    async with WatchedStore(await open_store(job.store_url, home=job.home), killer.reach) as store:
+    settings = load_settings_with_features(home=job.home, flags=flags, environ={})
+    schemas = get_features(settings).schemas
+    opened = await open_store(job.store_url, home=job.home, features=schemas)
+    _watch_files(killer)
+    async with WatchedStore(opened, killer.reach) as store:
         services = runtime.build_services(settings, store)
         async with Engine(services, role="test", version="0") as engine:
             killer.arm()
             said = replace(engine.new_input("go"), event=("test", "bot", "1"))
             await engine.wait_for_input(await engine.submit(said, target=local_route("main")))
+
+
+def _watch_files(killer: Killer) -> None:
+    """Make two places of the moment in which a file of a workspace gets its new content."""
+    rename = os.rename
+
+    def watched(*args: Any, **kwargs: Any) -> None:
+        killer.reach("file written, not in its place")
+        rename(*args, **kwargs)
+        killer.reach("file in its place")
+
+    os.rename = watched
 
 
 def find_processes(mark: str) -> list[int]:

@@ -32,6 +32,7 @@ from clew.runtime import make_feature_context, open_application
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.workspace import Workspace
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text, reply_in_sequence
+from tests.features.killed_files import CHANGES, TOLD, is_expected, kill_in_a_change
 from tests.integration.api_server import settings_for
 from tests.waiting import wait_until
 
@@ -228,6 +229,24 @@ async def test_an_interrupted_change_is_made_once_or_again_to_the_same_effect(
             assert [await run_as(context, step, run) for _ in range(3)] == [told] * 3
             assert file.read_text() == made
         assert len(await product.store.read(_read_changes)) == step
+
+
+@pytest.mark.parametrize(
+    ("place", "nth"),
+    [
+        ("changes.store_change inside", 1),
+        ("changes.store_change after", 2),
+        ("file written, not in its place", 2),
+        ("file in its place", 2),
+    ],
+)
+def test_a_killed_gateway_leaves_no_file_half_changed_and_changes_none_twice(
+    tmp_path: Path, store_url: str, place: str, nth: int
+) -> None:
+    outcome = kill_in_a_change(tmp_path, store_url, place, nth)
+    assert outcome.told == TOLD
+    assert outcome.changes == CHANGES
+    assert is_expected(outcome)
 
 
 async def test_a_change_that_fails_leaves_the_file_and_no_row(

@@ -20,6 +20,7 @@ from clew.features.web.addresses import WebRefused, check_address, matches_host,
 from clew.features.web.fetching import fetch_page
 from clew.features.web.reading import read_url
 from clew.testing import Text
+from tests.features.test_documents import make_pdf
 from tests.features.test_shell import told
 from tests.features.test_turn_context import call, open_engine, say
 from tests.features.web_servers import ByteServer, moved, page, serve
@@ -356,6 +357,19 @@ async def test_a_server_that_is_slow_is_given_up(
     }
     for path in server.answers:
         assert await refusal_of(server.url(path)) == "it took longer than 0.5 seconds"
+
+
+async def test_a_pdf_is_read_as_text_if_all_of_it_came(
+    server: ByteServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pdf = make_pdf("Hello")
+    server.answers = {"/pdf": page(pdf, "application/pdf"), "/x": page(pdf, "application/x")}
+    for path in server.answers:
+        found = await reading.read_url(server.url(path), allow_private=HERE)
+        assert found.endswith("]\n\n[PDF, 1 page, text only]\n--- page 1 ---\nHello")
+    monkeypatch.setattr(fetching, "MAX_BYTES", len(pdf) - 1)
+    said = await refusal_of(server.url("/pdf"))
+    assert said.endswith("/pdf is a document of more than 5,000,000 bytes: it is not read")
 
 
 async def test_a_page_that_takes_too_much_to_convert_is_given_up(

@@ -96,6 +96,7 @@ async def changing_files(home: Path, workspace: Workspace) -> AsyncGenerator[Non
     name = hashlib.sha256(os.fsencode(workspace.root)).hexdigest()[:16]
     async with _LOCKS.setdefault(name, asyncio.Lock()):
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        (home / "run").mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(home / "run" / f"workspace-{name}", flags, 0o600)
         try:
             await _take_lock(descriptor)
