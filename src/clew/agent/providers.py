@@ -129,9 +129,11 @@ def _make_profile(spec: ModelSpec) -> ModelProfile:
     )
 
     # A stream without a finish reason is incomplete, however cleanly it ended. Many templates
-    # refuse instructions in the middle of a conversation.
+    # refuse instructions in the middle of a conversation, and a second system message.
     profile = OpenAIModelProfile(
-        openai_chat_streaming_requires_finish_reason=True, supports_inline_system_prompts=False
+        openai_chat_streaming_requires_finish_reason=True,
+        supports_inline_system_prompts=False,
+        openai_chat_supports_multiple_system_messages=False,
     )
     if spec.base_url is not None:
         # Servers that speak the protocol without being OpenAI reject strict tool schemas.

@@ -26,10 +26,10 @@ def find_violation(request: ProviderRequest, *, templates: bool = True) -> str |
 
 def _check_alternation(messages: Sequence[ProviderMessage], form: WireFormat) -> Iterator[str]:
     said = [message for message in messages if form != "responses" or _has_content(message)]
-    while said and said[0].role == "system":
+    if said and said[0].role == "system":
         said = said[1:]
     if any(message.role == "system" for message in said):
-        yield "System messages are only allowed at the beginning of the conversation."
+        yield "Only the first message of a conversation may be a system message."
     roles = [_speaker_of(message) for message in said]
     if roles and roles[0] != "user":
         yield f"Conversation roles must begin with user, not with {roles[0]}."
