@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 _LAUNCHER: Final = Path(__file__).with_name("limited_launcher.py")
 #: Seconds for a conversion, which has 10 of processor time.
 SECONDS: Final = 20.0
+#: Conversions that run at once: each may take a gigabyte.
+_MAX_CONVERSIONS: Final = 2
+#: By event loop.
+_places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 async def convert_in_process(
@@ -22,8 +27,17 @@ async def convert_in_process(
     """
     Return what a program makes of ``body``; ``None`` if that takes too much of anything.
 
-    The program gets a line of JSON and the body, and answers with an object of JSON.
+    The program gets a line of JSON and the body, and answers with an object of JSON. It
+    waits while too many others run.
     """
+    loop = asyncio.get_running_loop()
+    async with _places.setdefault(loop, asyncio.Semaphore(_MAX_CONVERSIONS)):
+        return await _run_converter(program, head, body, seconds)
+
+
+async def _run_converter(
+    program: Path, head: Mapping[str, object], body: bytes, seconds: float
+) -> dict[str, Any] | None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-B", str(_LAUNCHER), str(program)),
         stdin=asyncio.subprocess.PIPE,

@@ -351,9 +351,9 @@ class Registry:
         ``untrusted``: its results hold text that strangers may have written; from then on,
         calls that reach outside are asked about.
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
-        ``when`` is asked before each request of a turn; where it says no, or fails, the tool
-        is left out of the request. A call of a tool ``in_order`` runs alone: after the
-        calls that the model wrote before it, and before those after it.
+        ``when`` is asked when the tools of a session are listed; where it says no, or
+        fails, the tool is left out. A call of a tool ``in_order`` runs alone: after the calls
+        that the model wrote before it, and before those after it.
 
         The function gets the turn by ``get_turn_context()``.
 
