@@ -60,16 +60,17 @@ class _Commits:
         #: Numbers of COMMITs: of the latest that is meant, and of the one whose answer is taken.
         self.meant = self.swallowed = 0
         self._asked = self._answered = 0
-        self._came_by = False
+        self._came_by: bytes | None = None
 
     def pass_request(self, data: bytes, about: bytes) -> bool:
         """Return whether ``data`` has the COMMIT of a transaction in which ``about`` came by."""
-        start = 0 if self._came_by else data.find(about)
-        self._came_by = start >= 0
-        found = self._came_by and _COMMIT in data[start:]
+        # A transaction of before may end only now, after a test has gone on to the next one.
+        start = 0 if self._came_by == about else data.find(about)
+        self._came_by = about if start >= 0 else None
+        found = start >= 0 and _COMMIT in data[start:]
         if found:
             self.meant = self._asked + data[:start].count(_COMMIT) + 1
-            self._came_by = False
+            self._came_by = None
         self._asked += data.count(_COMMIT)
         return found
 

@@ -85,7 +85,7 @@ def test_a_complete_long_result_contains_no_secret() -> None:
     assert REDACTED in str(result.whole)
 
 
-async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
+async def test_what_the_settings_keep_hidden_is_masked_in_a_running_gateway(
     store_url: str, tmp_path: Path
 ) -> None:
     key = "sk-of-the-provider-0123"

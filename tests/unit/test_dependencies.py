@@ -31,7 +31,7 @@ BY_OTHER_MEANS = {
     "schemathesis": "program that a test runs: a client that knows only our description",
 }
 #: What few people install, imported by name only where a setting asks for it.
-LOADED_BY_NAME = {"ddgs"}
+LOADED_BY_NAME = {"ddgs", "openpyxl", "pypdf", "python-docx"}
 #: Imported names that come with a dependency that we declare, and with which.
 PART_OF = {
     "_typeshed": "types only, in the type checker",
