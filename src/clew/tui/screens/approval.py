@@ -92,7 +92,9 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
         return self.query_one(CallArguments)
 
     def _update_arguments(self) -> None:
-        self._arguments.show_calls(self._calls, current=self.current_call.id)
+        # None are left if the screen was closed before it was mounted.
+        for arguments in self.query(CallArguments):
+            arguments.show_calls(self._calls, current=self.current_call.id)
 
     def choice_labels(self) -> dict[str, str]:
         name = strip_controls(self.current_call.tool)

@@ -83,6 +83,8 @@ class DecisionScreen(Dialog[R], Generic[R]):
 
     def update_text(self, hint: str = "") -> None:
         """Show the choices, and what Enter would do."""
+        if not self.query("#choice"):
+            return  # closed before it was mounted: its widgets have been removed
         self.query_one("#heading", Static).update(self.heading)
         choices = self.choice_labels()
         letters = [f"{letter.upper()} {told}" for letter, told in choices.items()]
