@@ -9,8 +9,6 @@ Generator of the reference page of failures.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.agent.advice import ADVICE, TURN_ADVICE
@@ -21,6 +19,7 @@ from clew.agent.provider_errors import (
     TRANSIENT_KINDS,
     FailureKind,
 )
+from clew.generated_page import write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,10 +105,7 @@ def _format_sentence(clause: str) -> str:
 
 def main() -> None:
     """Write the page to the file given as argument, or print it."""
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(render_page(), encoding="utf-8")
-    else:
-        sys.stdout.write(render_page())
+    write_page(render_page())
 
 
 if __name__ == "__main__":

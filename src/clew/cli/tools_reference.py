@@ -11,7 +11,6 @@ is decided as in a turn: by the facts of the tools and the policy.
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import replace
 from inspect import getdoc
 from pathlib import Path
@@ -25,6 +24,7 @@ from clew.core.policy import JudgedCall, JudgedTurn, Verdict, decide
 from clew.core.scope import LOCAL
 from clew.core.tool_declaration import ToolDeclaration
 from clew.core.tool_facts import ToolFacts
+from clew.generated_page import write_page
 from clew.plugin import TurnContext
 from clew.plugin.loading import load_features
 from clew.sandbox.shell_parser import parse_command
@@ -158,10 +158,7 @@ def _make_context(settings: Settings, level: str) -> TurnContext:
 
 def main() -> None:
     """Write the page to the named file, else print it."""
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")
-    else:
-        sys.stdout.write(render_reference())
+    write_page(render_reference())
 
 
 if __name__ == "__main__":

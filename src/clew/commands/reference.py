@@ -9,11 +9,10 @@ The reference page of the built-in chat commands.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.commands.builtin import BUILTIN_COMMANDS
+from clew.generated_page import write_page
 
 if TYPE_CHECKING:
     from clew.commands.registry import ChatCommand
@@ -47,10 +46,7 @@ def _render_row(command: ChatCommand) -> str:
 
 def main() -> None:
     """Write the page to the named file, else print it."""
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")
-    else:
-        sys.stdout.write(render_reference())
+    write_page(render_reference())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ Reference page of all settings.
 from __future__ import annotations
 
 import json
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from clew.config.introspection import NAME_PLACEHOLDER, SettingDescription, describe_settings
 from clew.config.lookup import CORE_CATALOG
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
+from clew.generated_page import write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,11 +141,7 @@ def main() -> None:
     """Write the page to the file given as argument, else print it."""
     # Features are above the settings; only this program needs both.
     features = import_module("clew.plugin.loading").load_features(folder=Path())
-    page = render_reference(features.catalog)
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(page, encoding="utf-8")
-    else:
-        sys.stdout.write(page)
+    write_page(render_reference(features.catalog))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ Generator of the reference page of all checks.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.generated_page import write_page
 from clew.store.checks.pages import PAGES
 from clew.store.checks.registry import CHECKS
 
@@ -45,4 +44,4 @@ def _render_row(check: Check) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")
+    write_page(render_reference())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from pathlib import Path
 
+from clew.generated_page import write_page
 from clew.testing.provider.quirks.quirk import QuirkCase, build_cases
 from clew.testing.provider.quirks.table import QUIRKS
 
@@ -62,4 +61,4 @@ def _render_modes(of_one: list[QuirkCase], form: str) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(render_page(), encoding="utf-8")
+    write_page(render_page())
