@@ -339,7 +339,7 @@ def make_capabilities(
 
     :raises SettingsError: if one cannot be made
     """
-    declared = features.get(CapabilitySource) if _uses_features(settings) else ()
+    declared = features.get(CapabilitySource) if settings.agent.uses_features else ()
     return sort_capabilities((one.owner, one.value.name, one.value.make) for one in declared)
 
 
@@ -347,7 +347,7 @@ def make_feature_toolsets(
     settings: Settings, features: Features, agent: AbstractAgent[Any, Any]
 ) -> Sequence[AbstractToolset[Any]]:
     """Return the tools of features, unless the user's own agent is to have none."""
-    if not _uses_features(settings):
+    if not settings.agent.uses_features:
         return ()
     declared = features.values(ToolDeclaration)
     return (make_declared_toolset(declared, taken=list_tool_names(agent)),) if declared else ()
@@ -355,14 +355,9 @@ def make_feature_toolsets(
 
 def make_instruction_renderer(settings: Settings, features: Features) -> RenderInstructions:
     """Return the function that renders the instructions of features for a session."""
-    if not _uses_features(settings):
+    if not settings.agent.uses_features:
         return render_nothing
     return partial(render_instructions, features.values(Instructions))
-
-
-def _uses_features(settings: Settings) -> bool:
-    """Return whether the agent gets what features add."""
-    return settings.agent.object is None or settings.agent.features
 
 
 def make_compactor(settings: Settings, features: Features) -> Compactor:

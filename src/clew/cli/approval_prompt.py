@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.escapes import make_visible
-from clew.core.grant import GrantTerm
+from clew.core.grant import GRANT_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.cli.typeahead import TypedLine
     from clew.core.approval import Approval
+    from clew.core.grant import GrantTerm
     from clew.core.ids import ApprovalId
 
 _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})
 _ALL: Final = frozenset({"a", "all"})
-_KEEPS: Final = {term.value: term for term in GrantTerm}
-ANSWER_WORDS: Final = _YES | _NO | _ALL | _KEEPS.keys()
+ANSWER_WORDS: Final = _YES | _NO | _ALL | GRANT_TERMS.keys()
 #: ``no, because it is late``: what follows is the reason.
 _REASON: Final = re.compile(r"(n|no),? because\b[\s:,]*(.+)", re.IGNORECASE | re.DOTALL)
 #: Equivalent chat commands.
@@ -115,7 +115,7 @@ class ApprovalPrompt:
         if not (self._armed and line.fresh and line.by_hand):
             return InterpretedLine(meaning=LineMeaning.STRAY)
         armed = [one for one in self._asked if one.id in self._armed]
-        keep = _KEEPS.get(word)
+        keep = GRANT_TERMS.get(word)
         if keep is not None and armed[0].offer is None:
             return InterpretedLine(meaning=LineMeaning.STRAY)
         chosen = armed if word in _ALL else armed[:1]

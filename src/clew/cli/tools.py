@@ -63,7 +63,7 @@ def _list_tools(settings: Settings) -> list[tuple[str, ListedTool]]:
     from clew.plugin.loading import get_features  # noqa: PLC0415  (help needs none)
 
     own = _list_own_tools(settings)
-    if settings.agent.object is not None and not settings.agent.features:
+    if not settings.agent.uses_features:
         return own
     taken = {one.name for _, one in own}
     declared = get_features(settings).get(ToolDeclaration)

@@ -11,7 +11,7 @@ import structlog
 from clew.commands.arguments import parse_number
 from clew.core import scope as scopes
 from clew.core.approval import fits_in_chat
-from clew.core.grant import GrantTerm
+from clew.core.grant import GRANT_TERMS, GrantTerm
 from clew.core.ids import GrantId
 from clew.errors import InvalidTransition, NotFound, UsageError
 from clew.wording import NOT_ALLOWED_NOTICE
@@ -29,7 +29,6 @@ log = structlog.get_logger(__name__)
 #: Calls that ``/why`` lists, and characters of each one's arguments.
 _CALLS_LISTED: Final = 10
 _MAX_ARGS_LENGTH: Final = 100
-_TERMS: Final = {"hour": GrantTerm.HOUR, "always": GrantTerm.ALWAYS}
 _WHICH: Final = re.compile(r"(?:\d+|all|apr_\w+)")
 
 
@@ -45,7 +44,7 @@ class _Answer:
 
 async def approve_calls(ctx: CommandContext, argument: str) -> ChatCommandReply:
     *rest, last = argument.split() or [""]
-    keep = _TERMS.get(last)
+    keep = GRANT_TERMS.get(last)
     which = argument if keep is None else " ".join(rest)
     return await _answer_questions(ctx, _Answer(which=which, keep=keep), yes=True)
 

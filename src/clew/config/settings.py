@@ -157,6 +157,11 @@ class AgentSettings:
         "for a person, or for a model or tool longer than a second, makes room for another.",
     )
 
+    @property
+    def uses_features(self) -> bool:
+        """Return whether the agent gets what features add."""
+        return self.object is None or self.features
+
     def read_instructions(self) -> str | None:
         """
         Return the configured instructions, from the file if they are in one.

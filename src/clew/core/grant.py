@@ -108,10 +108,14 @@ class GrantPattern:
 
 
 class GrantTerm(enum.Enum):
-    """How long an answer holds, beyond the call that it is about."""
+    """Time that an answer holds, beyond the call that it is about."""
 
     HOUR = "hour"  #: in this conversation
     ALWAYS = "always"  #: in this scope, until it is revoked
+
+
+#: The terms by the words with which people choose them.
+GRANT_TERMS: Final = {term.value: term for term in GrantTerm}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ApprovalDefault(enum.Enum):
-    """What becomes of the calls of a tool that no rule is about."""
+    """Outcome of the calls of a tool that no rule is about."""
 
     RUNS = "runs"
     ASKS = "asks"

@@ -84,7 +84,7 @@ class JudgedTurn:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """What becomes of a call."""
+    """Outcome of the policy for a call."""
 
     verdict: Verdict
     #: Stored with the call, for people.
