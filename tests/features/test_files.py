@@ -7,6 +7,7 @@ import errno
 import json
 import stat
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partialmethod
 from itertools import product as product_of
 from typing import TYPE_CHECKING, Any
@@ -277,20 +278,26 @@ async def test_a_change_that_fails_leaves_the_file_and_no_row(
         assert stat.S_IMODE(file.stat().st_mode) == 0o751
 
 
+def with_preview(facts: ToolFacts) -> ToolFacts:
+    """The facts with the preview made, as for a question."""
+    assert callable(facts.preview)
+    return replace(facts, preview=facts.preview())
+
+
 async def test_facts_name_the_file_and_show_the_whole_difference(tmp_path: Path) -> None:
     async with entered_turn(tmp_path, "sqlite:///clew.db"):
         root = tmp_path / "work" / "local"
         root.mkdir(parents=True)
         (root / "a").write_text("one\ntwo\n")
         (root / "out").symlink_to("/etc")
-        found = tools.make_write_facts({"path": "a", "old": "two", "new": "2"})
+        found = with_preview(tools.make_write_facts({"path": "a", "old": "two", "new": "2"}))
         assert found == ToolFacts(
             paths=(PathFact(path=str(root / "a"), inside=True, writes=True),),
             size=6,
             preview="--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n",
         )
-        new = tools.make_write_facts({"path": "b", "content": "x\n" * 40_000})
-        assert new.preview is not None
+        new = with_preview(tools.make_write_facts({"path": "b", "content": "x\n" * 40_000}))
+        assert isinstance(new.preview, str)
         assert new.preview.count("\n+x") == 40_000
         assert new.preview.startswith("--- /dev/null\n+++ b/b\n")
         for path, where, inside, untrusted in (

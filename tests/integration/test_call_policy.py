@@ -79,6 +79,7 @@ def shell() -> Tool[Any]:
 
 
 OUTSIDE = ToolFacts(paths=(PathFact(path="/srv/x", inside=False),))
+INSIDE = (PathFact(path="/work/x", inside=True, writes=True),)
 OUTWARD = ToolFacts(outward=True)
 
 
@@ -187,6 +188,34 @@ async def test_facts_that_take_too_long_are_unknown(blocks: bool) -> None:
     function = block if blocks else wait
     made = await make_facts(function, {}, tool="slow", longest=timedelta(milliseconds=20))
     assert made == UnknownFacts(why="its facts took longer than 0.02 s")
+
+
+async def test_a_preview_is_made_only_for_a_call_that_is_asked_about(tmp_path: Path) -> None:
+    made: Counter[str] = Counter()
+
+    def show(what: str, *, fails: bool = False) -> Callable[[], str]:
+        def make() -> str:
+            made[what] += 1
+            if fails:
+                raise OSError("gone")
+            return f"the change of {what}"
+
+        return make
+
+    kinds = tools(
+        tool("near", ToolFacts(paths=INSIDE, preview=show("near")), "idempotent"),
+        tool("far", replace(OUTSIDE, preview=show("far"))),
+        tool("lost", replace(OUTSIDE, preview=show("lost", fails=True))),
+    )
+    async with open_world("sqlite:///clew.db", tmp_path, tools=kinds) as world:
+        accepted = await world.say("a: near far lost")
+        await world.waiting(accepted.conversation_id)
+        asked = await world.engine.list_approvals(accepted.conversation_id)
+        assert {one.tool: one.preview for one in asked} == {
+            "far": "the change of far",
+            "lost": None,
+        }
+        assert made == {"far": 1, "lost": 1}
 
 
 async def test_an_outward_call_asks_once_the_conversation_has_read_text_of_strangers(

@@ -15,11 +15,11 @@ from clew.core.policy import UnknownFacts
 from clew.core.tool_facts import ToolFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from clew.core.tool_facts import FactsFunction
 
-#: Facts that take longer are unknown.
+#: Facts that take longer are unknown; a preview that does is left out.
 MAX_FACTS_TIME: Final = timedelta(seconds=2)
 _EXECUTOR: Final = DaemonThreadExecutor()
 log = structlog.get_logger(__name__)
@@ -53,9 +53,30 @@ async def make_facts(
 async def _call_function(function: FactsFunction, args: Mapping[str, Any]) -> object:
     if inspect.iscoroutinefunction(function):
         return await function(args)
+    made = await _run_in_thread(lambda: function(args))
+    return await made if inspect.isawaitable(made) else made
+
+
+async def _run_in_thread(function: Callable[[], object]) -> object:
     # It may block: in a thread, it cannot stop other turns.
     context = contextvars.copy_context()
-    made: object = await asyncio.get_running_loop().run_in_executor(
-        _EXECUTOR, lambda: context.run(function, args)
+    return await asyncio.get_running_loop().run_in_executor(
+        _EXECUTOR, lambda: context.run(function)
     )
-    return await made if inspect.isawaitable(made) else made
+
+
+async def make_preview(
+    facts: ToolFacts | UnknownFacts | None, *, tool: str, longest: timedelta = MAX_FACTS_TIME
+) -> str | None:
+    """Return what a question shows beside the arguments; ``None`` if it cannot be made."""
+    if not isinstance(facts, ToolFacts):
+        return None
+    if not callable(facts.preview):
+        return facts.preview
+    try:
+        async with asyncio.timeout(longest.total_seconds()):
+            made = await _run_in_thread(facts.preview)
+    except (Exception, SystemExit):  # the code of a tool may raise anything
+        log.warning("tool_preview_failed", tool=tool, exc_info=True)
+        return None
+    return made if isinstance(made, str) else None

@@ -44,8 +44,9 @@ class ToolFacts:
     outward: bool = False
     #: Its result contains text that strangers may have written.
     untrusted_result: bool = False
-    #: Shown with the question: the diff of a write.
-    preview: str | None = None
+    #: Shown with the question, such as the diff of a write. What takes time to make is a
+    #: function, which is called only if the call is asked about.
+    preview: str | Callable[[], str | None] | None = None
 
 
 #: Makes the facts from the call's arguments; runs inside the turn, without side effects.

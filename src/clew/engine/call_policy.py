@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from clew.agent.call_facts import make_facts
+from clew.agent.call_facts import make_facts, make_preview
 from clew.core.approval import ApprovalReason
 from clew.core.journal import CallReason
 from clew.core.policy import Decision, JudgedCall, JudgedTurn, UnknownFacts, Verdict, decide
@@ -82,9 +82,11 @@ class CallPolicy:
             plugin_asks=plugin_asks,
             untrusted=request.untrusted,
         )
+        decision = await self._decide(call)
+        asks = decision.verdict is Verdict.ASK
         return JudgedRequest(
-            decision=await self._decide(call),
-            preview=facts.preview if isinstance(facts, ToolFacts) else None,
+            decision=decision,
+            preview=await make_preview(facts, tool=request.tool) if asks else None,
             # What is not known may be anything.
             untrusted=request.untrusted
             or isinstance(facts, UnknownFacts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,8 +41,15 @@ def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
     with suppress(FileRefused):  # the call itself tells why
         before = _read_content(locate(path))
         after = _make_content(path, before or b"", args)
-        size, preview = len(after), make_diff(path, before, after)
+        # Comparing large files takes seconds, and most calls are not asked about.
+        size, preview = len(after), partial(_describe_difference, path, before, after)
     return ToolFacts(paths=(_make_path_fact(path, writes=True),), size=size, preview=preview)
+
+
+def _describe_difference(path: str, before: bytes | None, after: bytes) -> str | None:
+    with suppress(FileRefused):  # one of them is no text
+        return make_diff(path, before, after)
+    return None
 
 
 def _make_path_fact(path: str, *, writes: bool) -> PathFact:
