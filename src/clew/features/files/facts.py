@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from clew.features.files.access import get_workspace, locate
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.reading import decode_text
-from clew.features.files.writing import MAX_BYTES
+from clew.features.files.writing import read_content
 from clew.plugin import PathFact, ToolFacts
-from clew.sandbox.errors import FileMissing, FileRefused
+from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.features.files.access import LocatedPath
 
 #: The folder of the workspace that holds what strangers have sent.
 _DOWNLOADS: Final = "downloads"
@@ -39,7 +38,8 @@ def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
     path = str(args["path"])
     size, preview = None, None
     with suppress(FileRefused):  # the call itself tells why
-        before = _read_content(locate(path))
+        place = locate(path)
+        before = read_content(place.workspace, place.path)
         after = _make_content(path, before or b"", args)
         # Comparing large files takes seconds, and most calls are not asked about.
         size, preview = len(after), partial(_describe_difference, path, before, after)
@@ -60,12 +60,6 @@ def _make_path_fact(path: str, *, writes: bool) -> PathFact:
         return PathFact(path=path, inside=True, writes=writes)
     found = os.path.realpath(place.workspace.root / place.path)
     return PathFact(path=found, inside=place.is_inside, writes=writes)
-
-
-def _read_content(place: LocatedPath) -> bytes | None:
-    with suppress(FileMissing):
-        return place.workspace.read_file(place.path, limit=MAX_BYTES)
-    return None
 
 
 def _make_content(path: str, before: bytes, args: Mapping[str, Any]) -> bytes:
