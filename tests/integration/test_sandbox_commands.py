@@ -230,3 +230,14 @@ async def test_a_command_does_not_begin_once_its_gateway_has_gone(
     os.close(theirs)
     assert await process.wait() != 0
     assert not (request.workspace / "begun").exists()
+
+
+async def test_a_command_in_bubblewrap_does_not_begin_without_an_answer(tmp_path: Path) -> None:
+    chosen, request = make_bubblewrap(tmp_path), make_request(tmp_path)
+    await chosen.prepare(request)
+    argv = chosen.wrap(["/bin/sh", "-c", "echo begun > begun"], request)
+    # Its output is read, as by a gateway that dies in the next moment.
+    nothing = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*argv, stdin=nothing, stdout=nothing)
+    assert await process.wait() != 0
+    assert not (request.workspace / "begun").exists()

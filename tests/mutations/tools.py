@@ -21,12 +21,12 @@ TOOLS = (
     ),
     Mutation(
         name="orphaned-command",
-        mechanism="a command does not begin once nobody reads its output",
+        mechanism="a command in bubblewrap begins only after its gateway has answered",
         file="src/clew/sandbox/bubblewrap.py",
         old="printf '\\\\0' && read -r _ || exit 1",
         new="printf '\\\\0' || read -r _",
         test="tests/integration/test_sandbox_commands.py"
-        "::test_a_command_does_not_begin_once_its_gateway_has_gone",
+        "::test_a_command_in_bubblewrap_does_not_begin_without_an_answer",
     ),
     Mutation(
         name="command-without-sandbox",
