@@ -31,7 +31,7 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat setup serve demo-channels demo-tools test coverage check format bench soak mutations contracts lock clean
+.PHONY: help chat setup serve demo-channels demo-tools test coverage check pages format bench soak mutations contracts lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -72,6 +72,15 @@ PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/tes
   tests/unit/test_architecture.py \
   tests/unit/test_commands_reference.py tests/unit/test_contracts_page.py tests/unit/test_checks_reference.py \
   tests/unit/test_tools_reference.py
+
+PAGES := clew.agent.failure_reference:errors.md clew.cli.tools_reference:tools.md clew.commands.reference:commands.md \
+  clew.config.reference:settings.md clew.store.checks.reference:checks.md \
+  clew.testing.provider.quirks.reference:provider-quirks.md tests.contracts_table:contracts.md
+
+pages: $(DEV) ## write every generated page of the docs again
+	@$(BIN)/python scripts/architecture.py docs/explanation/architecture.md
+	@$(BIN)/python -m scripts.rpc_reference docs/reference
+	@for page in $(PAGES); do $(BIN)/python -m $${page%%:*} docs/reference/$${page#*:}; done
 
 format: $(DEV) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .
