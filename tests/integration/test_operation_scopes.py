@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 
 from clew.api.app import build_app, create_app
-from clew.api.builtin_operations import BUILTIN_OPERATIONS, create_registry
+from clew.api.builtin_operations import BUILTIN_OPERATIONS, build_operations, create_registry
 from clew.api.operation_context import OperationContext
 from clew.api.operation_scope import PUBLIC, CallerKind, NamedKind
 from clew.api.operations import HttpBinding, Operation
@@ -119,7 +119,10 @@ async def snapshot(engine: Engine, things: Things) -> object:
 
 def context_for(engine: Engine, home: Path, viewer: Scope) -> OperationContext:
     return OperationContext(
-        engine=engine, settings=settings_for(home), operations=BUILTIN_OPERATIONS, viewer=viewer
+        engine=engine,
+        settings=settings_for(home),
+        operations=build_operations(engine.features),
+        viewer=viewer,
     )
 
 
@@ -197,7 +200,7 @@ async def test_over_http_a_caller_reaches_only_its_own_records(tmp_path: Path) -
         before = await snapshot(engine, theirs)
         app = build_app(context_for(engine, tmp_path, scope_of(GUEST)))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app)) as http:
-            for endpoint in iter_endpoints(BUILTIN_OPERATIONS):
+            for endpoint in iter_endpoints(build_operations(engine.features)):
                 text = f"of the guest, {endpoint.method} {endpoint.path}"
                 await check_endpoint(
                     http, endpoint, mine=await make_things(engine, GUEST, text), theirs=theirs

@@ -6,21 +6,30 @@ import json
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from clew.api.app import create_app
+from clew.api.builtin_operations import create_registry
 from clew.config.secret import Secret
-from clew.core.health import ChannelState
+from clew.core.health import ChannelHealth, ChannelState
 from clew.errors import SettingsError
-from clew.features.webhooks.channel import open_channel
+from clew.features.webhooks.endpoint import make_endpoint
+from clew.features.webhooks.settings import read_webhook_settings
 from clew.features.webhooks.signing import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     decode_secret,
     sign_request,
+)
+from clew.features.webhooks.webhook_registry import (
+    WebhookRegistry,
+    WebhookRequest,
+    WebhookResponse,
 )
 from clew.gateway.channel import ChannelConfig
 from clew.testing.telegram import FaultInjector
@@ -30,7 +39,7 @@ from tests.integration.api_server import serving as serving_http
 from tests.integration.api_server import settings_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_ai.messages import ModelMessage
@@ -59,8 +68,11 @@ class WebhookDesk(Plain):
         return self.fake.pending_count
 
     async def post(self, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        return await self.post_to(self.url, body, headers)
+
+    async def post_to(self, url: str, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
         async with httpx2.AsyncClient(timeout=60) as client:
-            return await client.post(self.url, content=body, headers=headers)
+            return await client.post(url, content=body, headers=headers)
 
 
 @asynccontextmanager
@@ -179,18 +191,52 @@ async def test_an_unreadable_field_is_refused_and_named(desk: WebhookDesk) -> No
         assert says in answer.json()["error"]["message"]
 
 
-async def test_an_unknown_or_stopped_webhook_is_not_found(
+async def test_an_unknown_webhook_is_not_found_and_one_on_standby_is_not_ready(
     tmp_path: Path, desk: WebhookDesk
 ) -> None:
     headers = desk.fake.sign_headers("evt_1", BODY)
-    async with httpx2.AsyncClient(timeout=60) as client:
-        other = desk.url.replace("/webhook", "/other")
-        answer = await client.post(other, content=BODY, headers=headers)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
-        desk.world.engine.webhooks.declare_webhook("other")
-        answer = await client.post(other, content=BODY, headers=headers)
+    other = desk.url.replace("/webhook", "/other")
+    answer = await desk.post_to(other, BODY, headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+    own = {"base_url": desk.fake.answers_url, "secret": desk.fake.secret, "allow": "42"}
+    async with AsyncExitStack() as stack:
+        world = await stack.enter_async_context(
+            serving(f"sqlite:///{tmp_path}/clew.db", tmp_path, table("webhook", own), script=echo)
+        )
+        url = await stack.enter_async_context(serving_http(world.engine, settings_for(tmp_path)))
+        await until(lambda: world.engine.channels["webhook"].state is ChannelState.STANDBY)
+        answer = await desk.post_to(f"{url}/hooks/webhook", BODY, headers)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"]
+
+
+class Connecting(dict[str, ChannelHealth]):
+    """Channels of which one is connecting, until a request has looked at it."""
+
+    def __init__(self, connect: Callable[[], None]) -> None:
+        super().__init__(late=ChannelHealth(state=ChannelState.CONNECTING, since=datetime.now(UTC)))
+        self._connect = connect
+
+    def get(self, name: str, default: object = None) -> Any:
+        self._connect()
+        return super().get(name, default)
+
+
+async def test_a_request_waits_for_a_channel_that_is_connecting(
+    tmp_path: Path, desk: WebhookDesk
+) -> None:
+    async def accept(request: WebhookRequest) -> WebhookResponse:
+        return WebhookResponse(status=202)
+
+    webhooks, engine = WebhookRegistry(), desk.world.engine
+    webhooks.declare_webhook("late")
+    engine.channels = Connecting(lambda: webhooks.register_handler("late", accept))
+    registry = create_registry()
+    registry.add(make_endpoint(webhooks))
+    app = create_app(engine, settings_for(tmp_path), operations=registry.build())
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        assert (await http.post("/hooks/late", content=BODY)).status_code == 202
 
 
 async def test_an_event_that_was_not_stored_is_answered_once_after_a_restart(
@@ -252,4 +298,4 @@ def test_settings_that_cannot_be_used_say_which_and_why(
 ) -> None:
     config = ChannelConfig(name="mine", token=None, base_url=base_url, options=options)
     with pytest.raises(SettingsError, match=rf"channels\.mine.*{says}"):
-        open_channel(config)
+        read_webhook_settings(config)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from clew.config.secret import Secret
 from clew.core.route import Route
-from clew.engine.webhooks import WebhookRegistry, WebhookRequest
-from clew.features.webhooks.channel import open_channel
+from clew.features.webhooks.channel import open_webhook_channel
+from clew.features.webhooks.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.gateway.channel import Channel, ChannelConfig
 from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.webhook import FakeWebhook
@@ -25,23 +25,20 @@ class Webhook:
     route = Route(platform="webhook", kind="dm", chat="42")
 
     def __init__(self, fake: FakeWebhook) -> None:
-        self._fake, self.doors = fake, WebhookRegistry()
+        self._fake, self._webhooks = fake, WebhookRegistry()
 
     def create_channel(self) -> Channel:
-        return open_channel(
-            ChannelConfig(
-                name="webhook",
-                token=None,
-                base_url=self._fake.answers_url,
-                options=MappingProxyType({"secret": Secret.from_text(self._fake.secret)}),
-                webhooks=self.doors,
-            )
+        config = ChannelConfig(
+            name="webhook",
+            token=None,
+            base_url=self._fake.answers_url,
+            options=MappingProxyType({"secret": Secret.from_text(self._fake.secret)}),
         )
+        return open_webhook_channel(config, self._webhooks)
 
     async def hand_in(self, headers: Mapping[str, str], body: bytes) -> int:
-        return (
-            await self.doors.dispatch_request("webhook", WebhookRequest(headers=headers, body=body))
-        ).status
+        request = WebhookRequest(headers=headers, body=body)
+        return (await self._webhooks.dispatch_request("webhook", request)).status
 
     def post_message(self, text: str) -> None:
         self._fake.post_message(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.api import chat_completions, events, health_endpoints, metrics, schemas, webhooks
+from clew.api import chat_completions, events, health_endpoints, metrics, schemas
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
 from clew.api.operation_endpoint import show_conversation
 from clew.api.operation_scope import ONE_CONVERSATION, PUBLIC
@@ -124,14 +124,5 @@ SYSTEM_ENDPOINTS = (
         handler=health_endpoints.show_openapi,
         summary="This description",
         responses={200: ResponseSpec(description="The description")},
-    ),
-    Endpoint(
-        method="POST",
-        path="/hooks/{name}",
-        handler=webhooks.receive_webhook,
-        summary="Deliver an event to a channel; its signature identifies the sender",
-        scope=PUBLIC,
-        responses={202: ResponseSpec(description="The event is stored", model=schemas.Taken)},
-        problems=(400, 401, 404, 408, 413),
     ),
 )

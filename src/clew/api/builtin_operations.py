@@ -36,6 +36,7 @@ from clew.wire.params import Params
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from clew.api.endpoints import Endpoint
     from clew.api.operations import AnyOperation, Operations
     from clew.plugin.registry import Features
     from clew.wire.methods import RpcMethod
@@ -264,7 +265,7 @@ def build_operations(features: Features) -> Operations:
     registry = create_registry()
     for declared in features.get(OperationSource):
         try:
-            registry.add(cast("AnyOperation", declared.value.make()))
+            registry.add(cast("AnyOperation | Endpoint", declared.value.make()))
         except Exception as error:
             raise SettingsError(
                 f"the operation {declared.value.name!r} of the feature {declared.owner!r} cannot "

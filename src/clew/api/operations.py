@@ -115,19 +115,19 @@ class OperationRegistry:
     def __init__(self, entries: Iterable[AnyOperation | Endpoint] = ()) -> None:
         self._entries = list(entries)
 
-    def add(self, operation: AnyOperation) -> None:
+    def add(self, entry: AnyOperation | Endpoint) -> None:
         """
-        Add an operation.
+        Add an operation, or an endpoint that has no method.
 
         :raises UsageError: if its name or one of its HTTP forms is taken
         """
-        if self.build().get(operation.name) is not None:
-            raise UsageError(f"there is an operation {operation.name!r} already")
-        forms = [form for entry in self._entries for form in _http_forms(entry)]
-        for method, path in _http_forms(operation):
+        if not isinstance(entry, Endpoint) and self.build().get(entry.name) is not None:
+            raise UsageError(f"there is an operation {entry.name!r} already")
+        forms = [form for each in self._entries for form in _http_forms(each)]
+        for method, path in _http_forms(entry):
             if (method, path) in forms:
                 raise UsageError(f"there is an operation {method} {path} already")
-        self._entries.append(operation)
+        self._entries.append(entry)
 
     def build(self) -> Operations:
         return Operations(tuple(self._entries))

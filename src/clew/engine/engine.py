@@ -41,7 +41,6 @@ from clew.engine.replay_service import ReplayService
 from clew.engine.request_service import ClientHistory, RequestService, build_history_key
 from clew.engine.session_service import SessionService
 from clew.engine.validation import validate_message
-from clew.engine.webhooks import WebhookRegistry
 from clew.store.transactions import (
     approvals,
     inbox,
@@ -108,7 +107,6 @@ class Engine(ConversationQueries):
         self.pairing = PairingService(means.store, means.ids, means.session_ids)
         self.locks = NamedLocks(means.store, self._process.id)
         self.channels: dict[str, ChannelHealth] = {}
-        self.webhooks = WebhookRegistry()
         self.metrics = EngineMetrics(means.store, means.event_bus, self._process.id)
 
     def get_channel_storage(self, channel: str) -> StoreChannelStorage:

@@ -15,8 +15,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
-from clew.engine.webhooks import WebhookRegistry
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from types import TracebackType
@@ -244,8 +242,6 @@ class ChannelConfig:
     label: str | None = None
     #: Name and description of each chat command, for platforms that list them.
     commands: Sequence[tuple[str, str]] = ()
-    #: Registry for a webhook under the channel's name, to which other programs post.
-    webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
     #: State that a channel needs after a restart, such as its read position.
     storage: ChannelStorage = field(default_factory=MemoryChannelStorage)
 

@@ -11,7 +11,6 @@ from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.access import AccessPolicy
 from clew.core.double_text import parse_rule
 from clew.core.health import DeliveryLimits
-from clew.engine.webhooks import WebhookRegistry
 from clew.errors import SettingsError
 from clew.gateway.channel import (
     Channel,
@@ -64,7 +63,6 @@ class Gateway:
                 settings.session.double_text,
                 factories,
                 commands=commands,
-                doors=engine.webhooks,
                 marks=engine.get_channel_storage(name),
                 people_answer=settings.approvals.approvers == "people",
             )
@@ -91,14 +89,13 @@ class Gateway:
             await asyncio.wait(self._tasks)
 
 
-def make_channel_spec(  # noqa: PLR0913  (each is a setting or a service)
+def make_channel_spec(
     name: str,
     channel: ChannelSettings,
     double_text: str,
     factories: Mapping[str, ChannelFactory],
     *,
     commands: CommandRegistry = BUILTIN_REGISTRY,
-    doors: WebhookRegistry | None = None,
     marks: ChannelStorage | None = None,
     people_answer: bool = False,
 ) -> ChannelSpec:
@@ -112,7 +109,6 @@ def make_channel_spec(  # noqa: PLR0913  (each is a setting or a service)
         options=channel.options,
         label=label,
         commands=tuple((one.name, one.help) for one in commands.commands if " " not in one.name),
-        webhooks=doors or WebhookRegistry(),
         storage=marks or MemoryChannelStorage(),
     )
 

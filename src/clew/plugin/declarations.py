@@ -120,7 +120,7 @@ class OperationSource:
     """The source of an operation of HTTP and JSON-RPC."""
 
     name: str
-    #: Returns a ``clew.api.operations.Operation``; called when a server starts.
+    #: Returns an operation or an endpoint of ``clew.api``; called when a server starts.
     make: Callable[[], object]
 
 

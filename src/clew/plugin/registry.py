@@ -316,8 +316,10 @@ class Registry:
         """
         Declare an operation of HTTP and JSON-RPC.
 
-        ``make`` returns a ``clew.api.operations.Operation`` of this name; it is called, and
-        may import, when a server starts.
+        ``make`` returns a ``clew.api.operations.Operation`` of this name, or, for HTTP
+        alone, a ``clew.api.endpoints.Endpoint``; it is called, and may import, when a server
+        starts. Without a ``scope``, only clients that see every conversation may call an
+        operation, and any client an endpoint; with ``PUBLIC`` it needs no token.
         """
         self._add("operation", name, OperationSource(name=name, make=make))
 

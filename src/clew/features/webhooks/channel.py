@@ -11,24 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
-from clew.config.secret import Secret
-from clew.engine.webhooks import WEBHOOK_NOT_READY, WebhookRequest, WebhookResponse
 from clew.errors import (
     ChannelError,
     NotDelivered,
     NotSent,
     OutcomeUnknown,
-    SettingsError,
     Throttled,
 )
 from clew.features.webhooks import codec
-from clew.features.webhooks.signing import (
-    WebhookRejected,
-    decode_secret,
-    sign_request,
-    verify_request,
-)
-from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
+from clew.features.webhooks.settings import read_webhook_settings
+from clew.features.webhooks.signing import WebhookRejected, sign_request, verify_request
+from clew.features.webhooks.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
+from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.detached_calls import DetachedCalls
 
 if TYPE_CHECKING:
@@ -37,65 +31,28 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import ButtonPressed, ChannelEvent, OutboundMessage
     from clew.core.route import Route
+    from clew.features.webhooks.settings import WebhookSettings
+    from clew.features.webhooks.webhook_registry import WebhookRegistry, WebhookRequest
+    from clew.gateway.channel import ChannelConfig
 
 
 #: Seconds for which a request waits until its event is stored.
 STORE_TIMEOUT = 20.0
 #: Seconds between two keepalive batches, and for a request.
 KEEPALIVE_INTERVAL, REQUEST_TIMEOUT = 30.0, 20.0
-#: The lowest message limit that the settings may have.
-_MIN_LENGTH = 100
 #: Seconds to wait where the other side names no time.
 _DEFAULT_RETRY_AFTER = 5.0
 
 ACCEPTED_RESPONSE = WebhookResponse(status=202)
-#: The channel's own settings keys.
-OPTIONS = frozenset({"secret", "old_secret", "longest"})
 
 
-def open_channel(config: ChannelConfig) -> Channel:
+def open_webhook_channel(config: ChannelConfig, webhooks: WebhookRegistry) -> Channel:
     """
-    Create the channel; the entry point names this function.
+    Create the channel, which receives what is posted to the webhook of its name.
 
     :raises SettingsError: if a setting is missing or invalid
     """
-    table = f"channels.{config.name}"
-    if config.base_url is None:
-        raise SettingsError(f"{table}.base_url is missing: answers are posted to it")
-    if unknown := sorted(config.options.keys() - OPTIONS):
-        raise SettingsError(
-            f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(OPTIONS))}"
-        )
-    keys = [
-        _read_secret(config, name) for name in ("secret", "old_secret") if name in config.options
-    ]
-    if "secret" not in config.options:
-        raise SettingsError(f"{table}.secret is missing: requests are signed with it, both ways")
-    return WebhookChannel(config, config.base_url, keys, longest=_read_max_length(config))
-
-
-def _read_secret(config: ChannelConfig, name: str) -> bytes:
-    secret = config.options[name]
-    try:
-        key = decode_secret(secret.reveal() if isinstance(secret, Secret) else str(secret))
-    except ValueError as error:
-        raise SettingsError(f"channels.{config.name}.{name} cannot be used: {error}") from None
-    if len(key) < 16:
-        raise SettingsError(
-            f"channels.{config.name}.{name} is too short to be a secret: it needs 16 bytes, which "
-            "openssl rand -hex 16 makes"
-        )
-    return key
-
-
-def _read_max_length(config: ChannelConfig) -> int:
-    said = str(config.options.get("longest", codec.DEFAULT_MAX_LENGTH))
-    if not (said.isascii() and said.isdigit() and int(said) >= _MIN_LENGTH):
-        raise SettingsError(
-            f"channels.{config.name}.longest must be a number of characters of at least "
-            f"{_MIN_LENGTH}, not {said!r}"
-        )
-    return int(said)
+    return WebhookChannel(config, read_webhook_settings(config), webhooks)
 
 
 class _PendingEvent:
@@ -112,24 +69,28 @@ class WebhookChannel(Channel):
     platform = codec.PLATFORM
 
     def __init__(
-        self, config: ChannelConfig, url: str, keys: Sequence[bytes], *, longest: int
+        self, config: ChannelConfig, settings: WebhookSettings, webhooks: WebhookRegistry
     ) -> None:
         # Two channels with the same name would share a request path.
         self.account = config.name
         self.capabilities = ChannelCapabilities(
-            max_length=longest, markup="Markdown", threads=True, buttons=True, idempotent=True
+            max_length=settings.max_length,
+            markup="Markdown",
+            threads=True,
+            buttons=True,
+            idempotent=True,
         )
-        self._config, self._url, self._keys, self._longest = config, url, keys, longest
+        self._config, self._settings, self._webhooks = config, settings, webhooks
         self._incoming: asyncio.Queue[_PendingEvent] = asyncio.Queue()
         #: Yielded, and not confirmed as stored.
         self._unconfirmed: list[_PendingEvent] = []
         self._http: httpx2.AsyncClient | None = None
         self._calls = DetachedCalls()
-        config.webhooks.declare_webhook(config.name)
+        webhooks.declare_webhook(config.name)
 
     async def __aenter__(self) -> Self:
         self._http = httpx2.AsyncClient(timeout=REQUEST_TIMEOUT, follow_redirects=False)
-        self._config.webhooks.register_handler(self._config.name, self._receive_request)
+        self._webhooks.register_handler(self.account, self._receive_request)
         return self
 
     async def __aexit__(
@@ -138,7 +99,7 @@ class WebhookChannel(Channel):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._config.webhooks.unregister_handler(self._config.name)
+        self._webhooks.unregister_handler(self.account, self._receive_request)
         self._unconfirmed += _drain_queue(self._incoming)
         for handed in self._unconfirmed:
             handed.stored.cancel()
@@ -148,10 +109,12 @@ class WebhookChannel(Channel):
 
     # Incoming
 
-    async def _receive_request(self, knock: WebhookRequest) -> WebhookResponse:
+    async def _receive_request(self, request: WebhookRequest) -> WebhookResponse:
         try:
-            signed = verify_request(self._keys, knock.headers, knock.body, now=time.time())
-            event = codec.parse_event(knock.body, signed, label=self._config.label)
+            signed = verify_request(
+                self._settings.keys, request.headers, request.body, now=time.time()
+            )
+            event = codec.parse_event(request.body, signed, label=self._config.label)
         except WebhookRejected as error:
             return WebhookResponse(status=error.status, code=error.code, message=error.message)
         handed = _PendingEvent(event)
@@ -177,7 +140,7 @@ class WebhookChannel(Channel):
     # Outgoing
 
     def render(self, message: OutboundMessage) -> Sequence[str]:
-        return codec.render(message, longest=self._longest)
+        return codec.render(message, longest=self._settings.max_length)
 
     def with_repeat_notice(self, chunk: str) -> str:
         return codec.with_repeat_notice(chunk)
@@ -196,12 +159,12 @@ class WebhookChannel(Channel):
         assert self._http is not None
         # A dot would end the id in the signed content.
         headers = sign_request(
-            self._keys[0], id_=key.replace(".", "_"), at=int(time.time()), body=body
+            self._settings.keys[0], id_=key.replace(".", "_"), at=int(time.time()), body=body
         )
         more = {"content-type": "application/json", "idempotency-key": key}
         try:
             answer = await self._calls.run(
-                self._http.post(self._url, content=body, headers={**headers, **more})
+                self._http.post(self._settings.url, content=body, headers={**headers, **more})
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(f"the webhook cannot be reached ({type(error).__name__})") from None

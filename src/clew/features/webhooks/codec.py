@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PLATFORM = "webhook"
-#: Characters of a message, unless the settings say otherwise.
-DEFAULT_MAX_LENGTH = 4_000
 
 _REPEAT_NOTICE = "(may be a repeat)\n"
 _KINDS = (DM, GROUP, CHANNEL)

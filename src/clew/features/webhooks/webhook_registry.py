@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    WebhookHandler = Callable[["WebhookRequest"], Awaitable["WebhookResponse"]]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebhookRequest:
@@ -26,7 +28,7 @@ class WebhookResponse:
     status: int
     code: str = ""
     message: str = ""
-    #: Whether repeating the request is safe and may help.
+    #: True if repeating the request is safe and may help.
     is_retryable: bool = False
 
 
@@ -43,27 +45,28 @@ class WebhookRegistry:
     """The webhooks of one process, by name."""
 
     def __init__(self) -> None:
-        self._handlers: dict[
-            str, Callable[[WebhookRequest], Awaitable[WebhookResponse]] | None
-        ] = {}
+        self._handlers: dict[str, WebhookHandler | None] = {}
 
     def declare_webhook(self, name: str) -> None:
         """Declare a webhook that has no handler yet."""
         self._handlers.setdefault(name, None)
 
-    def register_handler(
-        self, name: str, answer: Callable[[WebhookRequest], Awaitable[WebhookResponse]]
-    ) -> None:
+    def register_handler(self, name: str, handler: WebhookHandler) -> None:
         """Register the handler that answers a webhook's requests."""
-        self._handlers[name] = answer
+        self._handlers[name] = handler
 
-    def unregister_handler(self, name: str) -> None:
-        """Remove the handler; callers are asked to retry later."""
-        self._handlers[name] = None
+    def unregister_handler(self, name: str, handler: WebhookHandler) -> None:
+        """Remove the handler, unless another one has replaced it; callers are asked to retry."""
+        if self._handlers.get(name) == handler:
+            self._handlers[name] = None
 
-    async def dispatch_request(self, name: str, knock: WebhookRequest) -> WebhookResponse:
+    def is_waiting(self, name: str) -> bool:
+        """Return whether a webhook is declared and has no handler."""
+        return name in self._handlers and self._handlers[name] is None
+
+    async def dispatch_request(self, name: str, request: WebhookRequest) -> WebhookResponse:
         """Pass a request to its handler and return the response."""
         if name not in self._handlers:
             return UNKNOWN_WEBHOOK
-        answer = self._handlers[name]
-        return WEBHOOK_NOT_READY if answer is None else await answer(knock)
+        handler = self._handlers[name]
+        return WEBHOOK_NOT_READY if handler is None else await handler(request)
