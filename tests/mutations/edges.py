@@ -8,8 +8,25 @@ _UNDELETE = "tests/contract/test_undelete.py::test_"
 _FULL = "tests/integration/test_full_store.py::test_a_caller_of_a_turn_that_cannot_start"
 _OPENING = "tests/integration/test_sqlite_opening.py::test_"
 _RESULTS = "tests/integration/test_secrets_in_results.py::test_"
+_LATE = "tests/integration/test_terminal_late_answers.py::test_"
 
 EDGES: tuple[Mutation, ...] = (
+    Mutation(
+        name="late-usage",
+        mechanism="the terminal UI shows and addresses one conversation",
+        file="src/clew/tui/state/reducer.py",
+        old="    if not view.shows(conversation.id):\n",
+        new="    if False:\n",
+        test=f"{_LATE}usage_that_comes_late_does_not_bring_back_the_conversation_that_was_left",
+    ),
+    Mutation(
+        name="late-rewind",
+        mechanism="an action applies to the conversation in which its key was pressed",
+        file="src/clew/tui/screens/actions.py",
+        old="RewindParams(conversation=conversation, to=to)",
+        new="RewindParams(conversation=self._controller.conversation_id, to=to)",
+        test=f"{_LATE}a_rewind_that_is_confirmed_late_rewinds_the_conversation_of_its_message",
+    ),
     Mutation(
         name="undelete-fence",
         mechanism="whoever wrote before a deletion cannot write after it was undone",

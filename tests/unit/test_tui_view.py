@@ -161,13 +161,15 @@ def test_entries_from_before_stand_before_and_calls_find_their_results() -> None
         for each in (entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[RETURN]))
     ]
     assert view.first == 3
-    half = reducer.prepend_entries(view, shapes[1:])
+    half = reducer.prepend_entries(view, "cnv_1", shapes[1:], before=3)
     assert (half.first, len(half.strays)) == (2, 1)
-    view = reducer.prepend_entries(half, shapes[:1])
+    view = reducer.prepend_entries(half, "cnv_1", shapes[:1], before=2)
     assert view.first == 1
     assert view.blocks[0].tool is not None
     assert view.blocks[0].tool.result == "seen"
-    assert reducer.prepend_entries(view, []).first == 1
+    assert reducer.prepend_entries(half, "cnv_1", [], before=2).first == 1
+    for conversation, before in (("cnv_2", 3), ("cnv_1", 4)):
+        assert reducer.prepend_entries(view, conversation, shapes, before=before) is view
 
 
 def test_a_lost_connection_keeps_what_is_stored_and_drops_what_was_provisional() -> None:

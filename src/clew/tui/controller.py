@@ -37,7 +37,7 @@ from clew.wire.params import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from pydantic import BaseModel
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from clew.tui.transports import Connect
     from clew.wire.event_models import AnyNotice
     from clew.wire.methods import RpcMethod
-    from clew.wire.models import ConversationShape
+    from clew.wire.models import ConversationShape, EntryShape
     from clew.wire.params import DoubleTextName, Params
     from clew.wire.results import CommandReply, Opened
 
@@ -86,6 +86,8 @@ class ConversationController:
         self.outbox = Outbox(changed=self._set_sending, refused=refused)
         self._following: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
+        #: Where the last queued command led to.
+        self._led_to: ConversationShape | None = None
         #: Set while nothing runs.
         self._ended = asyncio.Event()
         self._ended.set()
@@ -155,12 +157,20 @@ class ConversationController:
 
     async def _show_conversation(self, opened: Opened) -> None:
         """Show a conversation and follow it after the last entry received."""
-        view = reducer.open_conversation(self.view, opened.conversation, opened.state)
-        if not view.blocks and view.seq:
-            tail = EntriesParams(
-                conversation=opened.conversation.id, before=view.first, limit=PAGE_SIZE
+        opened_view = partial(
+            reducer.open_conversation, conversation=opened.conversation, state=opened.state
+        )
+        first = opened_view(self.view).first
+        tail: Sequence[EntryShape] = ()
+        if not opened_view(self.view).blocks and first > 1:
+            given = EntriesParams(
+                conversation=opened.conversation.id, before=first, limit=PAGE_SIZE
             )
-            view = reducer.prepend_entries(view, (await self.call(methods.ENTRIES, tail)).items)
+            tail = (await self.call(methods.ENTRIES, given)).items
+        # The view of now: what changed during the call stays.
+        view = opened_view(self.view)
+        if tail:
+            view = reducer.prepend_entries(view, opened.conversation.id, tail, before=first)
         self._set_view(view)
         if self._following is not None:
             self._following.cancel()
@@ -212,9 +222,11 @@ class ConversationController:
         conversation = self.view.conversation
         if conversation is None or self.view.first <= 1:
             return
-        wanted = EntriesParams(conversation=conversation.id, before=self.view.first, limit=count)
+        first = self.view.first
+        wanted = EntriesParams(conversation=conversation.id, before=first, limit=count)
+        found = await self.call(methods.ENTRIES, wanted)
         self._set_view(
-            reducer.prepend_entries(self.view, (await self.call(methods.ENTRIES, wanted)).items)
+            reducer.prepend_entries(self.view, conversation.id, found.items, before=first)
         )
 
     async def load_session_start(self, session: str) -> Block | None:
@@ -257,16 +269,43 @@ class ConversationController:
         It is submitted with the same key until it is stored once or rejected. After a
         command that switches the conversation, it goes to the new one.
         """
-        name = None if self.outbox.may_switch_conversation else self._conversation_id
-        self.outbox.add_text(text, partial(self._submit_message, name, text, double_text))
+        target = self._pin_target()
+        self.outbox.add_text(text, partial(self._submit_message, target, text, double_text))
+
+    def queue_command(self, text: str, on_reply: Callable[[CommandReply], None]) -> None:
+        """Queue a chat command for the conversation that is shown now."""
+        target = self._pin_target()
+
+        async def deliver() -> None:
+            on_reply(await self._run_queued_command(text, target()))
+
+        self.outbox.add_text(text, deliver, leads_on=True)
+
+    def _pin_target(self) -> Callable[[], ConversationShape | None]:
+        """
+        Return where a text typed now goes, to be called when it is delivered.
+
+        That is the conversation shown now, whatever is shown then; after a queued command
+        that may switch the conversation, it is the one that the command led to.
+        """
+        if self.outbox.may_switch_conversation:
+            return lambda: self._led_to
+        shown = self.view.conversation
+        return lambda: shown or self.view.conversation
 
     @property
-    def _conversation_id(self) -> str:
-        there = self.view.conversation
-        return there.id if there else self.name
+    def conversation_id(self) -> str:
+        """Return the id of the conversation that is shown; its name before it is open."""
+        return self._name_target(self.view.conversation)
+
+    def _name_target(self, target: ConversationShape | None) -> str:
+        return target.id if target else self.name
 
     async def _submit_message(
-        self, name: str | None, text: str, double_text: DoubleTextName | None
+        self,
+        target: Callable[[], ConversationShape | None],
+        text: str,
+        double_text: DoubleTextName | None,
     ) -> None:
         """
         Submit a message with the files that it names; it is stored when this returns.
@@ -277,23 +316,36 @@ class ConversationController:
         files = await asyncio.to_thread(_load_attachments, text)
         with _refusal_as_failure():
             await self._client.submit(
-                name or self._conversation_id, text, double_text=double_text, attachments=files
+                self._name_target(target()), text, double_text=double_text, attachments=files
             )
 
     async def run_command(self, text: str) -> CommandReply:
         """
-        Run a chat command, and switch to the conversation that it leads to.
+        Run a chat command that leads to no other conversation, at once.
 
         :raises CallFailed: if it fails
         """
-        there = self.view.conversation
-        names = [route.rpartition(":")[2] for route in there.routes] if there else [self.name]
-        name = self.name if self.name in names or there is None else there.id
-        reply = await self.call(methods.RUN, RunParams(text=text, conversation=name))
-        if reply.conversation and (there is None or reply.conversation != there.id):
-            await self.switch_to_named(reply.conversation)
+        reply = await self._call_command(text, self.view.conversation)
         self._schedule_refresh()
         return reply
+
+    async def _run_queued_command(self, text: str, there: ConversationShape | None) -> CommandReply:
+        """Run a chat command, and switch to the conversation that it leads to."""
+        self._led_to = there
+        reply = await self._call_command(text, there)
+        if reply.conversation and (there is None or reply.conversation != there.id):
+            opened = await self._open_conversation(reply.conversation)
+            self._led_to = opened.conversation
+            # A person who has gone elsewhere meanwhile stays there.
+            if there is None or self.view.shows(there.id):
+                await self._show_conversation(opened)
+        self._schedule_refresh()
+        return reply
+
+    async def _call_command(self, text: str, there: ConversationShape | None) -> CommandReply:
+        names = [route.rpartition(":")[2] for route in there.routes] if there else [self.name]
+        name = self.name if self.name in names or there is None else there.id
+        return await self.call(methods.RUN, RunParams(text=text, conversation=name))
 
     async def answer_approval(
         self, approval: str, *, approve: bool, keep: Literal["hour", "always"] | None = None

@@ -143,11 +143,6 @@ class ChatActions:
     def _app(self) -> App[None]:
         return cast("App[None]", self._chat.app)
 
-    @property
-    def _conversation_id(self) -> str:
-        conversation = self._controller.view.conversation
-        return conversation.id if conversation else self._controller.name
-
     def handle_command(self, text: str) -> bool:
         """Handle a slash command; return ``False`` if the text is a message."""
         if not text.startswith("/") or text[1:2] in ("/", " ", ""):
@@ -173,7 +168,7 @@ class ChatActions:
         elif name in _IMMEDIATE_COMMANDS:
             self.start_action(text, partial(self._run_command, text))
         else:
-            self._controller.outbox.add_text(text, partial(self._run_command, text), leads_on=True)
+            self._controller.queue_command(text, lambda reply: self._chat.show_reply(reply.text))
         return True
 
     async def _run_command(self, text: str) -> None:
@@ -182,16 +177,22 @@ class ChatActions:
 
     def start_block_action(self, deed: TranscriptAction, block: Block) -> None:
         """Start an action on the selected message, one at a time."""
-        self.start_action("pointed", partial(self._run_block_action, deed, block))
+        # The message's own conversation: another one may be shown when the action comes to it.
+        conversation = self._controller.conversation_id
+        self.start_action("pointed", partial(self._run_block_action, deed, block, conversation))
 
-    async def _run_block_action(self, deed: TranscriptAction, block: Block) -> None:
+    async def _run_block_action(
+        self, deed: TranscriptAction, block: Block, conversation: str
+    ) -> None:
         # Not before it is done: a held key would be typed into the prompt.
         try:
-            await self._apply_block_action(deed, block)
+            await self._apply_block_action(deed, block, conversation)
         finally:
             self._chat.focus_prompt()
 
-    async def _apply_block_action(self, deed: TranscriptAction, block: Block) -> None:
+    async def _apply_block_action(
+        self, deed: TranscriptAction, block: Block, conversation: str
+    ) -> None:
         if deed == "copy":
             text = block.text or (block.tool.result if block.tool else "")
             self._app.copy_to_clipboard(text)
@@ -203,7 +204,7 @@ class ChatActions:
                 return
             to = block.seq - 1 if block.kind.value == "user" else block.seq
             await self._controller.call(
-                methods.REWIND, RewindParams(conversation=self._conversation_id, to=to)
+                methods.REWIND, RewindParams(conversation=conversation, to=to)
             )
             self._chat.show_reply(
                 "rewound; what came after it stays in the log, out of the context"
@@ -211,7 +212,7 @@ class ChatActions:
             if block.kind.value == "user":
                 self._chat.prefill_prompt(strip_file_lines(block.text))
         else:
-            params = BranchParams(conversation=self._conversation_id, at=block.seq)
+            params = BranchParams(conversation=conversation, at=block.seq)
             made = await self._controller.call(methods.BRANCH, params)
             await self._controller.switch_to_named(made.id)
             self._chat.show_reply(
@@ -303,9 +304,9 @@ class ChatActions:
             self._chat.show_reply(told)
 
     async def choose_model(self) -> None:
-        typed = self._chat.keys_typed
+        typed, conversation = self._chat.keys_typed, self._controller.conversation_id
         found = await self._controller.call(
-            methods.MODELS, ModelListParams(conversation=self._conversation_id)
+            methods.MODELS, ModelListParams(conversation=conversation)
         )
         if not self._may_open_list(typed):
             return
@@ -315,7 +316,7 @@ class ChatActions:
             FilterPicker(choices, heading="Model of this conversation")
         )
         if picked is not None:
-            given = ModelSetParams(conversation=self._conversation_id, model=picked.key)
+            given = ModelSetParams(conversation=conversation, model=picked.key)
             await self._controller.call(methods.SET_MODEL, given)
             self._chat.show_reply(f"{picked.key} answers from the next message on")
 

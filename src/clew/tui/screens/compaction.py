@@ -52,6 +52,8 @@ class CompactionScreen(Dialog[str]):
     def __init__(self, desk: ConversationController) -> None:
         super().__init__()
         self._desk = desk
+        #: The one of the preview: another one may be shown when it is to be summarised.
+        self._conversation = desk.conversation_id
         #: A request is running: further keys are ignored.
         self._busy = False
 
@@ -87,9 +89,7 @@ class CompactionScreen(Dialog[str]):
         )
 
     async def _request_compaction(self, **given: object) -> Compaction:
-        params = CompactParams.model_validate(
-            {"session_id": self._desk.view.head or self._desk.name, **given}
-        )
+        params = CompactParams.model_validate({"session_id": self._conversation, **given})
         return await self._desk.call(methods.COMPACT, params)
 
     def _show_status(self, text: str) -> None:

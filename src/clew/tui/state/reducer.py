@@ -45,9 +45,10 @@ def open_conversation(
 
     Blocks of the same conversation stay, so that it continues after the last entry.
     """
-    same = view.conversation is not None and view.conversation.id == conversation.id
     seq = conversation.entries
-    kept = view if same else ViewState(first=seq + 1, seq=seq, agent=view.agent)
+    kept = (
+        view if view.shows(conversation.id) else ViewState(first=seq + 1, seq=seq, agent=view.agent)
+    )
     return replace(
         kept,
         answered=view.answered,
@@ -101,26 +102,36 @@ def mark_answered(view: ViewState, approval: str, *, given: bool) -> ViewState:
 
 
 def set_usage(view: ViewState, conversation: ConversationShape, usage: UsageShape) -> ViewState:
-    """Set the usage and the lineage."""
+    """Set the usage and the lineage; a late answer about another conversation changes nothing."""
+    if not view.shows(conversation.id):
+        return view
     return replace(view, conversation=conversation, usage=usage)
 
 
-def prepend_entries(view: ViewState, entries: Sequence[EntryShape]) -> ViewState:
-    """Prepend earlier entries; if there are none, mark the start as reached."""
+def prepend_entries(
+    view: ViewState, conversation: str, entries: Sequence[EntryShape], *, before: int
+) -> ViewState:
+    """
+    Prepend the entries before one seq; if there are none, mark the start as reached.
+
+    A late answer, about another conversation or another seq, changes nothing.
+    """
+    if not view.shows(conversation) or view.first != before:
+        return view
     fitting = [entry for entry in entries if entry.seq < view.first]
     if not fitting:
         return replace(view, first=1)
-    before: tuple[Block, ...] = ()
+    added: tuple[Block, ...] = ()
     for entry in fitting:
-        before = append_entry(before, entry)
+        added = append_entry(added, entry)
     results = [result for entry in fitting for result in extract_results(entry)]
-    before, strays = _apply_results(mark_rewound(before, view.state), (*results, *view.strays))
-    return replace(view, blocks=before + view.blocks, strays=strays, first=fitting[0].seq)
+    added, strays = _apply_results(mark_rewound(added, view.state), (*results, *view.strays))
+    return replace(view, blocks=added + view.blocks, strays=strays, first=fitting[0].seq)
 
 
 def apply_event(view: ViewState, notice: AnyNotice) -> ViewState:
     """Return the view after an event; unchanged if it is a repeat or from elsewhere."""
-    if view.conversation is None or notice.conversation != view.conversation.id:
+    if not view.shows(notice.conversation):
         return view
     return _HANDLERS[type(notice)](view, notice)
 

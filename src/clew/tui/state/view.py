@@ -144,6 +144,10 @@ class ViewState:
     #: The conversation was deleted.
     gone: bool = False
 
+    def shows(self, conversation: str) -> bool:
+        """Return whether a conversation (by id) is the displayed one."""
+        return self.conversation is not None and self.conversation.id == conversation
+
     @property
     def is_running(self) -> bool:
         return self.state is not None and self.state.turn is not None
