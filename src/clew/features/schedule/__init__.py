@@ -1,0 +1,1 @@
+"""Schedule: jobs that fire while nobody is there."""
