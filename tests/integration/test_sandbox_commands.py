@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import uvloop
 
+import clew
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.policy import find_python, make_environment
@@ -241,3 +243,30 @@ async def test_a_command_in_bubblewrap_does_not_begin_without_an_answer(tmp_path
     process = await asyncio.create_subprocess_exec(*argv, stdin=nothing, stdout=nothing)
     assert await process.wait() != 0
     assert not (request.workspace / "begun").exists()
+
+
+def test_a_command_closes_each_descriptor_once_in_the_loop_of_the_gateway(tmp_path: Path) -> None:
+    """
+    Transports of uvloop close the file that they were given twice.
+
+    The second time, the number may belong to a file that a thread has opened in between.
+    """
+    source = Path(clew.__file__).parent
+    given = [path for path in source.rglob("*.py") if "connect_read_pipe(" in path.read_text()]
+    assert given == []
+
+    def count_descriptors() -> int:
+        return len([*Path("/proc/self/fd").iterdir()])
+
+    async def run() -> tuple[int, CommandResult, int]:
+        await run_shell(tmp_path, "true")
+        before = count_descriptors()
+        done = await run_shell(tmp_path, "seq 100000; exec >&- 2>&-; sleep 0.1; exit 3")
+        return before, done, count_descriptors()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        before, done, after = runner.run(run())
+    assert before == after
+    assert done.output.startswith("1\n2\n")
+    assert done.output.endswith("\n100000\n")
+    assert done.exit_code == 3

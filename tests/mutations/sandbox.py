@@ -107,4 +107,12 @@ SANDBOX = (
         new="    if False:\n",
         test=f"{_FILES}a_file_that_is_not_regular_is_refused_at_once",
     ),
+    Mutation(
+        name="sandbox-output-pipe",
+        mechanism="the pipe of a command is closed",
+        file=f"{_SANDBOX}/runner.py",
+        old="        pipe.close()\n",
+        new="",
+        test=f"{_COMMANDS}a_command_closes_each_descriptor_once",
+    ),
 )

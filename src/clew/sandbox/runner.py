@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
+from clew.sandbox.output_pipe import OutputPipe
 from clew.sandbox.process_tree import signal_descendants
 from clew.sandbox.protocol import FIRST_BYTE
 from clew.sandbox.watch import get_disk_meter, watch_usage
@@ -100,19 +101,17 @@ async def run_command(
     disk = get_disk_meter(request.workspace, request.limits.disk)
     begun = time.monotonic()
     # With a pipe of its own, ``wait`` would wait for all who have inherited the pipe.
-    ours, theirs = os.pipe()
-    stream, transport = await _open_stream(ours)
-    answer = _Answer()
+    pipe, answer = OutputPipe(), _Answer()
     try:
         environment = sandbox.make_environment(request)
-        process = await _start_process(wrapped, environment, theirs, answer.theirs)
-        run = _CommandRun(process, stream, request.limits, sandbox, on_output, answer)
+        process = await _start_process(wrapped, environment, pipe.theirs, answer.theirs)
+        run = _CommandRun(process, pipe, request.limits, sandbox, on_output, answer)
         try:
             await run.follow(disk)
         finally:
             await asyncio.shield(asyncio.ensure_future(run.end_everything(wrapped)))
     finally:
-        transport.close()
+        pipe.close()
         answer.close()
     return CommandResult(
         exit_code=_shell_code(process.returncode),
@@ -122,14 +121,6 @@ async def run_command(
         stopped=run.stopped,
         notice=await disk.find_excess(),
     )
-
-
-async def _open_stream(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    stream = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(descriptor, "rb", buffering=0)
-    )
-    return stream, transport
 
 
 async def _start_process(
@@ -179,13 +170,13 @@ class _CommandRun:
     def __init__(
         self,
         process: Process,
-        stream: asyncio.StreamReader,
+        pipe: OutputPipe,
         limits: CommandLimits,
         sandbox: Sandbox,
         on_output: Callable[[bytes], None] | None,
         answer: _Answer,
     ) -> None:
-        self._process, self._stream, self._limits = process, stream, limits
+        self._process, self._pipe, self._limits = process, pipe, limits
         self._sandbox, self._on_output, self._answer = sandbox, on_output, answer
         self.output = BoundedOutput(limits.output)
         self.stopped: str | None = None
@@ -218,7 +209,7 @@ class _CommandRun:
 
     async def _read_output(self) -> None:
         first = True
-        while data := await self._stream.read(_CHUNK):
+        while data := await self._pipe.read(_CHUNK):
             if first:
                 self._answer.send()
                 data, first = data.removeprefix(FIRST_BYTE), False
