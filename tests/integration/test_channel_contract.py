@@ -56,7 +56,10 @@ class Telegram:
         self._fake.post_message(text)
 
     def shown_messages(self) -> Sequence[ShownMessage]:
-        return [ShownMessage(message=str(one.id), text=one.text) for one in self._fake.messages]
+        return [
+            ShownMessage(message=str(one.id), text=one.text, document=one.document)
+            for one in self._fake.messages
+        ]
 
     def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next_call(lost=after)

@@ -41,7 +41,10 @@ class Discord:
         self._fake.post_message(text)
 
     def shown_messages(self) -> Sequence[ShownMessage]:
-        return [ShownMessage(message=one.id, text=one.content) for one in self._fake.sent]
+        return [
+            ShownMessage(message=one.id, text=one.content, document=one.document)
+            for one in self._fake.sent
+        ]
 
     def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next_call(lost=after)

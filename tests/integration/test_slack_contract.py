@@ -42,7 +42,14 @@ class Slack:
     def shown_messages(self) -> Sequence[ShownMessage]:
         texts = self._fake.list_texts("D42")
         found = zip(self._fake.messages, texts, strict=True)
-        return [ShownMessage(message=one.ts, text=text) for one, text in found]
+        return [
+            ShownMessage(
+                message=one.files[0]["id"] if one.files else one.ts,
+                text=text,
+                document=one.document,
+            )
+            for one, text in found
+        ]
 
     def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next_call(lost=after)

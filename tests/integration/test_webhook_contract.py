@@ -32,7 +32,9 @@ class Webhook:
             name="webhook",
             token=None,
             base_url=self._fake.answers_url,
-            options=MappingProxyType({"secret": Secret.from_text(self._fake.secret)}),
+            options=MappingProxyType(
+                {"secret": Secret.from_text(self._fake.secret), "documents": True}
+            ),
         )
         return open_webhook_channel(config, self._webhooks)
 
@@ -44,7 +46,12 @@ class Webhook:
         self._fake.post_message(text)
 
     def shown_messages(self) -> Sequence[ShownMessage]:
-        return [ShownMessage(message=one.id, text=one.text) for one in self._fake.sent]
+        return [
+            ShownMessage(
+                message=one.id, text=one.text, document=one.data.get("document", {}).get("text")
+            )
+            for one in self._fake.sent
+        ]
 
     def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next_call(lost=after)

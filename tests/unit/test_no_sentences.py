@@ -30,6 +30,7 @@ QUOTED = re.compile(r"'((?:[^']|'')*)'")
 #: Sentences that stay, each by its file (or folder) and for a reason.
 ALLOWED = {
     "core/approval.py": "the question, which is stored to the letter as it was asked",
+    "core/call_document.py": "a part of the question, which is stored to the letter",
     "core/channel_events.py": "the line of a file in the model's input",
     "core/export_format/": "faults of an export file, each with its line: error messages",
     "core/grant.py": "the reason of a decision, stored with the call as it was given",

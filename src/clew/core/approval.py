@@ -7,6 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.call_document import (
+    MAX_DOCUMENT_CHARS,
+    MAX_IN_MESSAGES,
+    make_document,
+    make_excerpt,
+)
 from clew.core.channel_events import Button, OutboundMessage
 from clew.core.grant import GrantTerm
 from clew.core.ids import ApprovalId
@@ -74,8 +80,6 @@ class ApprovalReason:
     untrusted: bool = False
 
 
-#: Longer arguments cannot be shown, and so not be approved, in a chat.
-MAX_SHOWN_CHARS = 30_000
 _APPROVE, _DENY = "yes", "no"
 #: Words of buttons that allow a call for longer.
 _KEEPS = {term.value: term for term in GrantTerm}
@@ -99,34 +103,54 @@ class NumberedApproval:
 
 
 def fits_in_chat(approval: Approval) -> bool:
-    """Return whether a chat can show all of the arguments."""
-    return len(escape_invisible(approval.args)) <= MAX_SHOWN_CHARS
+    """Return whether a chat can show all of the arguments, in messages or in a file."""
+    return len(escape_invisible(approval.args)) <= MAX_DOCUMENT_CHARS
 
 
 def format_question(approval: Approval, *, number: int = 1) -> OutboundMessage:
     """Return the approval request for a chat: the whole call, to the letter."""
+    otherwise = (
+        f"The agent wants to run **{approval.tool}** with {len(approval.args):,} "
+        "characters of arguments, which is too long to be shown here. Whoever has a terminal "
+        f"on its machine can look and answer: `clew chat -c {approval.conversation_id}`"
+    )
     if not fits_in_chat(approval):
-        return OutboundMessage(
-            text=f"The agent wants to run **{approval.tool}** with {len(approval.args):,} "
-            "characters of arguments, which is too long to be shown here. Whoever has a terminal "
-            f"on its machine can look and answer: `clew chat -c {approval.conversation_id}`"
-        )
+        return OutboundMessage(text=otherwise)
     which = "" if number == 1 else f" {number}"
-    parts = [
-        f"The agent wants to run **{approval.tool}** with",
-        _fence(escape_invisible(approval.args), "json"),
-        *_describe_preview(approval),
-        *_describe_terms(approval, which),
-    ]
-    return OutboundMessage(text="\n\n".join(parts), buttons=tuple(_make_buttons(approval)))
+    args, preview = escape_invisible(approval.args), escape_invisible(approval.preview or "")
+    if len(args) + len(preview) > MAX_DOCUMENT_CHARS:
+        preview = ""
+    if len(args) + len(preview) <= MAX_IN_MESSAGES:
+        document, shown = None, _show_call(approval.tool, args, preview)
+    else:
+        name = f"call-{number}.txt"
+        document = make_document(
+            name, tool=approval.tool, args=args, preview=preview, otherwise=otherwise
+        )
+        shown = _show_excerpt(approval.tool, len(args), preview, name)
+    return OutboundMessage(
+        text="\n\n".join([*shown, *_describe_terms(approval, which)]),
+        buttons=tuple(_make_buttons(approval)),
+        document=document,
+    )
 
 
-def _describe_preview(approval: Approval) -> list[str]:
-    """Return what the tool shows of the call, if a chat can show all of it."""
-    shown = "" if approval.preview is None else escape_invisible(approval.preview)
-    if not shown or len(shown) + len(approval.args) > MAX_SHOWN_CHARS:
-        return []
-    return [_fence(shown, "diff")]
+def _show_call(tool: str, args: str, preview: str) -> list[str]:
+    said = [f"The agent wants to run **{tool}** with", _fence(args, "json")]
+    return [*said, _fence(preview, "diff")] if preview else said
+
+
+def _show_excerpt(tool: str, size: int, preview: str, name: str) -> list[str]:
+    """Return the begin of a call that a file shows."""
+    said = (
+        f"The agent wants to run **{tool}** with {size:,} characters of arguments. The file "
+        f"{name}, sent before this message, shows all of it, to the letter."
+    )
+    if not preview:
+        return [said]
+    begin, more = make_excerpt(preview)
+    left = [] if more == 0 else [f"… and {more:,} more lines, which are in the file."]
+    return [said, *([_fence(begin, "diff")] if begin else []), *left]
 
 
 def _describe_terms(approval: Approval, which: str) -> list[str]:

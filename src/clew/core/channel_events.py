@@ -169,6 +169,21 @@ class ChatNotice(enum.StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TextDocument:
+    """A text file to send before a message."""
+
+    #: Such as ``call-1.txt``.
+    name: str
+    text: str
+    #: What to say instead of file and message where the file cannot be sent.
+    otherwise: str
+
+    def to_chunk(self) -> dict[str, str]:
+        """Return the part of it that a channel sends."""
+        return {"name": self.name, "text": self.text}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OutboundMessage:
     """Message to send, before it is formatted for a platform."""
 
@@ -186,6 +201,8 @@ class OutboundMessage:
     #: Only to replace the preview of this turn's answer; where
     #: there was none, nothing is sent.
     instead_of: str | None = None
+    #: Sent first; only channels with the capability ``documents`` are given one.
+    document: TextDocument | None = None
 
 
 def dump_message(message: OutboundMessage) -> str:
@@ -193,6 +210,8 @@ def dump_message(message: OutboundMessage) -> str:
     told = asdict(message)
     if message.notice is None:
         del told["notice"], told["details"]
+    if message.document is None:
+        del told["document"]
     return json.dumps(told, ensure_ascii=False)
 
 
@@ -202,6 +221,8 @@ def load_message(body: str) -> OutboundMessage:
     buttons = tuple(Button(**button) for button in told.pop("buttons"))
     if "notice" in told:
         told |= {"notice": ChatNotice(told["notice"]), "details": tuple(told["details"])}
+    if "document" in told:
+        told["document"] = TextDocument(**told["document"])
     return OutboundMessage(buttons=buttons, **told)
 
 

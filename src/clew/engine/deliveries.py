@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from clew.core.access import ChannelAccount
+    from clew.core.channel_events import OutboundMessage
     from clew.core.delivery import Chunk, Delivery
     from clew.core.ids import DeliveryId, IdGenerator, OwnerId, TurnId
     from clew.store.contract import Store
@@ -162,6 +163,19 @@ class DeliveryQueue(DeadLetters):
         """
         await self._store.write(
             deliveries.stop_sending, delivery, state, owner=self._owner, error=error
+        )
+
+    async def replace_delivery(
+        self, delivery: Delivery, notice: OutboundMessage, *, error: str
+    ) -> None:
+        """
+        Give a delivery up, and deliver a notice in its place.
+
+        :raises NotFound: if the delivery was deleted meanwhile
+        :raises InvalidTransition: if it was marked as failed meanwhile
+        """
+        await self._store.write(
+            deliveries.replace_delivery, delivery, notice, owner=self._owner, error=error
         )
 
     async def pause_chat(self, account: ChannelAccount, chat: str, *, until: int) -> None:

@@ -46,6 +46,8 @@ class ChannelCapabilities:
     typing: bool = False
     #: People can send files; ``fetch_file`` downloads them.
     files: bool = False
+    #: ``render`` puts the document of a message before it, as a chunk of its own.
+    documents: bool = False
     #: Sending again with the same ``key`` sends no second message.
     idempotent: bool = False
     #: Seconds for which the platform remembers a ``key``; ``idempotent`` holds that long.
@@ -136,7 +138,8 @@ class Channel(abc.ABC):
         Render a message as chunks, one platform message each.
 
         Each chunk leaves room for the repeat notice. No text is lost, and the
-        text mentions nobody. A message without text has no chunks.
+        text mentions nobody. A message without text has no chunks. A message with a document
+        comes only to a channel with the capability ``documents``.
         """
 
     @abc.abstractmethod

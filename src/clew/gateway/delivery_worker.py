@@ -20,7 +20,7 @@ import structlog
 from clew import wording
 from clew.background import cancel_and_wait
 from clew.backoff import add_jitter
-from clew.core.channel_events import load_message
+from clew.core.channel_events import OutboundMessage, load_message
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
 from clew.core.route import Route
@@ -110,6 +110,8 @@ class DeliverySender:
     async def _fix_chunks(self, delivery: Delivery) -> Sequence[Chunk]:
         """Render and store the chunks of a delivery that is not begun."""
         message = wording.word_message(load_message(delivery.body))
+        if message.document is not None and not self._channel.capabilities.documents:
+            await self._abandon_delivery(delivery, "the channel cannot send its document")
         bodies = [_new_body(chunk) for chunk in self._channel.render(message)]
         if not bodies:
             # Marked as delivered, it would be lost silently.
@@ -253,7 +255,12 @@ class DeliverySender:
     async def _abandon_delivery(self, delivery: Delivery, why: str) -> NoReturn:
         self._monitor.record_abandoned()
         log.warning("delivery_given_up", delivery=delivery.id, route=delivery.route, error=why)
-        await self._set_state(delivery, DeliveryState.FAILED, why)
+        document = load_message(delivery.body).document
+        if document is None:
+            await self._set_state(delivery, DeliveryState.FAILED, why)
+        else:
+            notice = OutboundMessage(text=document.otherwise)
+            await self._deliveries.replace_delivery(delivery, notice, error=why)
         raise DeadLettered(why)
 
     async def _set_state(self, delivery: Delivery, state: DeliveryState, why: str | None) -> None:

@@ -78,6 +78,7 @@ class WebhookChannel(Channel):
             markup="Markdown",
             threads=True,
             buttons=True,
+            documents=settings.documents,
             idempotent=True,
         )
         self._config, self._settings, self._webhooks = config, settings, webhooks

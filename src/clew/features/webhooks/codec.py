@@ -209,6 +209,8 @@ def render(message: OutboundMessage, *, longest: int) -> Sequence[str]:
         bodies[-1]["buttons"] = [
             {"label": button.label, "data": button.data} for button in message.buttons
         ]
+    if bodies and message.document is not None:
+        bodies.insert(0, {"text": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 

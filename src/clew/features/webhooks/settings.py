@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.gateway.channel import ChannelConfig
 
 #: The channel's own settings keys.
-OPTIONS: Final = frozenset({"secret", "old_secret", "longest"})
+OPTIONS: Final = frozenset({"secret", "old_secret", "longest", "documents"})
 #: Characters of a message, unless the settings say otherwise.
 DEFAULT_MAX_LENGTH: Final = 4_000
 #: The lowest message limit that the settings may have.
@@ -31,6 +31,8 @@ class WebhookSettings:
     keys: Sequence[bytes]
     #: Characters of a message.
     max_length: int
+    #: The other side shows the documents of messages.
+    documents: bool
 
 
 def read_webhook_settings(config: ChannelConfig) -> WebhookSettings:
@@ -51,7 +53,12 @@ def read_webhook_settings(config: ChannelConfig) -> WebhookSettings:
     ]
     if "secret" not in config.options:
         raise SettingsError(f"{table}.secret is missing: requests are signed with it, both ways")
-    return WebhookSettings(url=config.base_url, keys=keys, max_length=_read_max_length(config))
+    return WebhookSettings(
+        url=config.base_url,
+        keys=keys,
+        max_length=_read_max_length(config),
+        documents=_read_documents(config),
+    )
 
 
 def _read_secret(config: ChannelConfig, name: str) -> bytes:
@@ -66,6 +73,13 @@ def _read_secret(config: ChannelConfig, name: str) -> bytes:
             "openssl rand -hex 16 makes"
         )
     return key
+
+
+def _read_documents(config: ChannelConfig) -> bool:
+    said = str(config.options.get("documents", False)).lower()
+    if said not in ("true", "false"):
+        raise SettingsError(f"channels.{config.name}.documents must be true or false, not {said!r}")
+    return said == "true"
 
 
 def _read_max_length(config: ChannelConfig) -> int:

@@ -428,6 +428,25 @@ def stop_sending(
     return set_delivery_state(t, delivery, state, owner=owner, error=error)
 
 
+def replace_delivery(
+    t: Tx, delivery: Delivery, notice: OutboundMessage, *, owner: OwnerId, error: str
+) -> None:
+    """
+    Give a delivery up, and deliver a notice in its place; repeating it delivers no second one.
+
+    :raises NotFound: if there is no such delivery
+    :raises InvalidTransition: if it is not being sent any more
+    """
+    stop_sending(t, delivery.id, DeliveryState.FAILED, owner=owner, error=error)
+    new = NewDelivery(
+        id=DeliveryId(f"{delivery.id}.instead"),
+        route=delivery.route,
+        kind=DeliveryKind.NOTICE,
+        body=channel_events.dump_message(notice),
+    )
+    add_delivery(t, delivery.conversation_id, new, turn=delivery.turn_id)
+
+
 def replace_chunk_body(t: Tx, delivery: DeliveryId, position: int, body: str) -> None:
     """Replace the body of a refused part by another form of the same text."""
     t.execute(

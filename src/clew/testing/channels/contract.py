@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from clew.core.channel_events import MessageReceived, OutboundMessage
+from clew.core.channel_events import MessageReceived, OutboundMessage, TextDocument
 from clew.errors import ChannelError, NotDelivered, NotSent, OutcomeUnknown, Throttled
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class ShownMessage:
 
     message: str
     text: str
+    #: The text of its file.
+    document: str | None = None
 
 
 class ChannelPlatform(Protocol):
@@ -170,6 +172,32 @@ class ChannelContract(abc.ABC):
                 (chunk,) = channel.render(OutboundMessage(text=text))
                 await channel.send(platform.route, chunk, key=f"marks:{number}")
             assert all(shown.text.strip() for shown in platform.shown_messages())
+
+    async def test_a_document_comes_whole_and_before_its_message(self) -> None:
+        text = "".join(f"line {number} ü 😀 `<&>`\n" for number in range(5000))
+        document = TextDocument(name="call-1.txt", text=text, otherwise="")
+        async with self.open_platform() as platform, platform.create_channel() as channel:
+            if not channel.capabilities.documents:
+                return
+            message = OutboundMessage(text="Read the file.", document=document)
+            file, question = channel.render(message)
+            ids = [
+                await channel.send(platform.route, chunk, key=f"k:{number}")
+                for number, chunk in enumerate((file, question))
+            ]
+            shown = platform.shown_messages()
+            assert [one.document for one in shown] == [text, None]
+            assert shown[1].text.strip() == "Read the file."
+            if channel.capabilities.read_back:
+                assert await channel.find_message(platform.route, file, key="k:0") == ids[0]
+                assert await channel.find_message(platform.route, file, key="k:7") is None
+            if channel.capabilities.idempotent:
+                assert await channel.send(platform.route, file, key="k:0") == ids[0]
+                assert len(platform.shown_messages()) == 2
+            again = channel.with_repeat_notice(file)
+            await channel.send(platform.route, again, key="k:2")
+            repeated = platform.shown_messages()[2]
+            assert (repeated.document, bool(repeated.text.strip())) == (text, True)
 
     async def test_chunk_with_repeat_notice_fits(self) -> None:
         async with self.open_platform() as platform, platform.create_channel() as channel:

@@ -7,7 +7,7 @@ import itertools
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clew.core.channel_events import (
     DM,
@@ -42,6 +42,7 @@ class _Message:
     id: str
     chat: str
     text: str
+    document: str | None = None
     buttons: list[list[str]] = field(default_factory=list[list[str]])
 
 
@@ -130,7 +131,7 @@ class MemoryPlatform:
 
     def shown_messages(self, chat: str | None = None) -> Sequence[ShownMessage]:
         return [
-            ShownMessage(message=one.id, text=one.text)
+            ShownMessage(message=one.id, text=one.text, document=one.document)
             for one in self.messages
             if one.chat == (chat or self.person)
         ]
@@ -174,6 +175,7 @@ class MemoryPlatform:
         if self.capabilities.idempotent and key in self._keys:
             return self._keys[key]
         message = _Message(id=f"m{next(self._ids)}", chat=chat, text=str(body["text"]))
+        message.document = cast("str | None", body.get("document"))
         message.buttons = [list(map(str, pair)) for pair in _button_pairs(body)]
         self.messages.append(message)
         self._keys[key] = message.id
@@ -250,6 +252,8 @@ class MemoryChannel(Channel):
         bodies: list[dict[str, object]] = [{"text": to_plain_text(part)} for part in parts]
         if bodies and message.buttons:
             bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]
+        if bodies and message.document is not None:
+            bodies.insert(0, {"text": "", "document": message.document.text})
         return [json.dumps(body) for body in bodies]
 
     def with_repeat_notice(self, chunk: str) -> str:

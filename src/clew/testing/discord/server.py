@@ -19,6 +19,7 @@ from clew.testing.discord.state import (
     validate_message,
 )
 from clew.testing.fake_platform import FakeResponse
+from clew.testing.multipart import is_multipart, parse_multipart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +64,8 @@ class FakeDiscord(DiscordActions):
         self.answers_heartbeats = True
         #: The bot's intents are rejected.
         self.refuses_intents = False
+        #: The bot may not send files.
+        self.refuses_files = False
 
     @property
     def api_url(self) -> str:
@@ -80,7 +83,7 @@ class FakeDiscord(DiscordActions):
         path = http.path.removeprefix(_PREFIX)
         if "/callback" not in path and http.headers.get("authorization") != f"Bot {self.token}":
             return FakeResponse({"message": "401: Unauthorized", "code": 0}, 401)
-        given: Json = json.loads(http.body) if http.body[:1] in (b"{", b"[") else {}
+        given: Json = _parse_body(http)
         if channel := re.match(r"/channels/(\w+)", path):
             if throttled:
                 self.throttle_chat(channel[1], self.faults.draw_wait())
@@ -152,7 +155,11 @@ class FakeDiscord(DiscordActions):
 
     def _create_message(self, channel: str, given: Json) -> Json:
         messages = self._state.writable_messages(channel)
-        text, nonce = validate_message(given), str(given.get("nonce") or "")
+        document: str | None = given.get("document")
+        text = validate_message(given) if document is None else str(given.get("content", ""))
+        if document is not None and self.refuses_files:
+            raise FakeDiscordError(403, 50013, "Missing Permissions")
+        nonce = str(given.get("nonce") or "")
         if given.get("enforce_nonce") and (before := self._state.find_by_nonce(channel, nonce)):
             return {**before.to_json(), "nonce": nonce}
         n = self._next_number()
@@ -166,6 +173,7 @@ class FakeDiscord(DiscordActions):
             reply_to=reference.get("message_id"),
             pings=find_pings(given),
             texts=[text],
+            document=document,
             sent_n=n,
             changed_n=n,
         )
@@ -336,6 +344,14 @@ _ROUTES = [
     ("PATCH", r"/channels/(\w+)/messages/(\w+)", "_edit_message"),
     ("POST", r"/interactions/(\w+)/([\w-]+)/callback", "_respond_interaction"),
 ]
+
+
+def _parse_body(http: HttpRequest) -> Any:
+    if is_multipart(http):
+        fields, files = parse_multipart(http)
+        (file,) = files.values()
+        return {**json.loads(fields["payload_json"]), "document": file[1].decode()}
+    return json.loads(http.body) if http.body[:1] in (b"{", b"[") else {}
 
 
 def _as_mapping(given: Any) -> Json:

@@ -41,6 +41,8 @@ class DiscordMessage:
     pings: list[str] = field(default_factory=list[str])
     #: Every text that it had, including the first.
     texts: list[str] = field(default_factory=list[str])
+    #: The text of its file.
+    document: str | None = None
     sent_n: int = 0
     changed_n: int = 0
 

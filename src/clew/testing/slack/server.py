@@ -55,6 +55,8 @@ class FakeSlack(SlackActions):
         self.token, self.app_token = token, app_token
         #: Seconds after which an unacknowledged envelope is sent again.
         self._resend_after = patience
+        #: Scopes that the app was not given.
+        self.missing_scopes: set[str] = set()
         #: Number of sockets opened.
         self.opened = 0
 
@@ -69,6 +71,8 @@ class FakeSlack(SlackActions):
 
     def _handle_call(self, http: HttpRequest, *, throttled: bool) -> FakeResponse:
         method = http.path.removeprefix("/api/")
+        if http.path.startswith("/upload/"):
+            return self._store_upload(http.path.split("/")[2], http.body)
         token = http.headers.get("authorization", "").removeprefix("Bearer ")
         wanted = self.app_token if method == "apps.connections.open" else self.token
         if token != wanted:
@@ -80,7 +84,7 @@ class FakeSlack(SlackActions):
         return self._call_method(method, _parse_arguments(http), throttled=throttled)
 
     def _call_method(self, method: str, given: Json, *, throttled: bool) -> FakeResponse:
-        channel = given.get("channel")
+        channel = given.get("channel", given.get("channel_id"))
         if channel is not None:
             if throttled:
                 self._state.throttle_channel(channel, self.faults.draw_wait())
@@ -129,6 +133,43 @@ class FakeSlack(SlackActions):
         )
         channel[message.ts] = message
         return {"ts": message.ts, "channel": message.channel, "message": message.to_json()}
+
+    def _begin_upload(self, given: Json) -> Json:
+        if "files:write" in self.missing_scopes:
+            raise FakeSlackError("missing_scope", needed="files:write")
+        file = f"F{self._state.next_id():07d}"
+        self._state.uploads[file] = (given["filename"], int(given["length"]), b"")
+        return {"file_id": file, "upload_url": f"{self.url}/upload/{file}"}
+
+    def _store_upload(self, file: str, content: bytes) -> FakeResponse:
+        name, length, _ = self._state.uploads[file]
+        if len(content) != length:
+            return FakeResponse(b"", 400, media="text/plain")
+        self._state.uploads[file] = (name, length, content)
+        return FakeResponse(b"OK", media="text/plain")
+
+    def _complete_upload(self, given: Json) -> Json:
+        channel, (told,) = self._state.writable_messages(given["channel_id"]), given["files"]
+        name, length, content = self._state.uploads.pop(told["id"], ("", 0, b""))
+        if not name or len(content) != length:
+            raise FakeSlackError("file_not_found")
+        n, text = self._next_number(), given.get("initial_comment", "")
+        file = {"id": told["id"], "name": name, "title": told["title"]}
+        message = SlackMessage(
+            ts=self._state.next_ts(),
+            channel=given["channel_id"],
+            text=text,
+            user=BOT_USER,
+            thread=given.get("thread_ts"),
+            by_app=True,
+            texts=[text],
+            document=content.decode(),
+            files=[file],
+            sent_n=n,
+            changed_n=n,
+        )
+        channel[message.ts] = message
+        return {"files": [file]}
 
     def _update_message(self, given: Json) -> Json:
         message = self._state.get_own_message(given["channel"], given["ts"])
@@ -236,6 +277,8 @@ _METHODS = {
     "conversations.history": "_read_history",
     "conversations.replies": "_read_replies",
     "files.info": "_file_info",
+    "files.getUploadURLExternal": "_begin_upload",
+    "files.completeUploadExternal": "_complete_upload",
     "users.info": "_user_info",
     "usergroups.users.list": "_list_group_users",
 }

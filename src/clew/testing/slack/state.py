@@ -37,6 +37,9 @@ class SlackMessage:
     by_app: bool = False
     #: Every text that it had, including the first.
     texts: list[str] = field(default_factory=list[str])
+    #: The text of its file, and the file as in lists.
+    document: str | None = None
+    files: list[Json] = field(default_factory=list[Json])
     sent_n: int = 0
     changed_n: int = 0
 
@@ -73,6 +76,8 @@ class SlackMessage:
             found["blocks"] = self.blocks
         if self.thread is not None:
             found["thread_ts"] = self.thread
+        if self.files:
+            found["files"] = self.files
         return found
 
 
@@ -100,6 +105,8 @@ class SlackState:
         self.refused_channels: dict[str, str] = {}
         self.throttled_until: dict[str, float] = {}
         self.files: dict[str, tuple[Json, bytes]] = {}
+        #: Files of the app, from the first of three calls on: name, length, content.
+        self.uploads: dict[str, tuple[str, int, bytes]] = {}
         #: The members of each user group.
         self.groups: dict[str, list[str]] = {}
         self.unacknowledged: dict[str, SlackEnvelope] = {}

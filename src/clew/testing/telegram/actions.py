@@ -25,6 +25,8 @@ class TelegramActions(FakeServer, abc.ABC):
         self._query_ids = itertools.count(1)
         #: While set, texts with entities are rejected as unparsable.
         self.refuse_entities = False
+        #: While set, the bot may not send documents.
+        self.refuse_documents = False
 
     # User actions
 

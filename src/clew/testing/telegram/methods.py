@@ -58,6 +58,27 @@ def send_message(world: TelegramState, given: Json) -> Json:
     return _message_json(world, message)
 
 
+def send_document(world: TelegramState, given: Json) -> Json:
+    chat, content = _writable_chat(world, given), given.get("document")
+    if not isinstance(content, bytes) or not content:
+        raise FakeTelegramError(400, "Bad Request: there is no document in the request")
+    text = str(given.get("caption", ""))
+    n = world.next_number()
+    message = TelegramMessage(
+        id=world.next_id(),
+        chat=chat,
+        text=text,
+        entities=[],
+        thread=_to_int(given.get("message_thread_id")),
+        texts=[text],
+        document=content.decode(),
+        sent_n=n,
+        changed_n=n,
+    )
+    world.messages[chat][message.id] = message
+    return _message_json(world, message)
+
+
 def edit_message_text(world: TelegramState, given: Json) -> Json:
     chat = _writable_chat(world, given)
     message = _find_message(world, chat, given, "message to edit not found")
@@ -118,6 +139,7 @@ def delete_webhook(world: TelegramState, given: Json) -> bool:
 
 METHODS: Mapping[str, Callable[[TelegramState, Json], Any]] = {
     "sendMessage": send_message,
+    "sendDocument": send_document,
     "editMessageText": edit_message_text,
     "editMessageReplyMarkup": edit_message_reply_markup,
     "sendChatAction": send_chat_action,

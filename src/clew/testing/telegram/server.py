@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.testing.faults import CallFault, FaultInjector
+from clew.testing.multipart import is_multipart, parse_multipart
 from clew.testing.provider.http import ResponseWriter
 from clew.testing.telegram.actions import TelegramActions
 from clew.testing.telegram.methods import METHODS, parse_parameters
@@ -81,7 +82,7 @@ class FakeTelegram(TelegramActions):
             await out.send_json(401, answer)
             return True
         method = http.path.removeprefix(prefix)
-        given = parse_parameters(dict(parse_qsl(http.body.decode(), keep_blank_values=True)))
+        given = _parse_form(http)
         if method == "getUpdates":
             return await self._answer_poll(given, reader, out)
         return await self._answer_call(method, given, out)
@@ -139,6 +140,10 @@ class FakeTelegram(TelegramActions):
             raise FakeTelegramError(
                 400, "Bad Request: can't parse entities: they are not liked today"
             )
+        if self.refuse_documents and method == "sendDocument":
+            raise FakeTelegramError(
+                400, "Bad Request: not enough rights to send documents to the chat"
+            )
         if "chat_id" in given:
             if throttled:
                 self._state.throttle_chat(int(given["chat_id"]), self.faults.draw_wait())
@@ -151,8 +156,9 @@ class FakeTelegram(TelegramActions):
             self._state.calls.append(call)
             if self._log is not None:
                 line = {"n": call.n, "at": time.time(), "method": method, "status": status}
+                told = {**line, "effect": effect, "given": given}
                 with self._log.open("a") as file:
-                    file.write(json.dumps({**line, "effect": effect, "given": given}) + "\n")
+                    file.write(json.dumps(told, default=_show_bytes) + "\n")
 
     # Polling
 
@@ -209,6 +215,17 @@ class FakeTelegram(TelegramActions):
             # Across chats only: Telegram keeps the order within a chat.
             found.sort(key=lambda one: str(_chat_of(one))[::-1])
         return found
+
+
+def _show_bytes(content: bytes) -> str:
+    return content.decode(errors="replace")
+
+
+def _parse_form(http: HttpRequest) -> Json:
+    if not is_multipart(http):
+        return parse_parameters(dict(parse_qsl(http.body.decode(), keep_blank_values=True)))
+    fields, files = parse_multipart(http)
+    return {**parse_parameters(fields), **{name: content for name, (_, content) in files.items()}}
 
 
 def _chat_of(update: Json) -> int:

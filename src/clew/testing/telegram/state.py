@@ -26,6 +26,8 @@ class TelegramMessage:
     buttons: list[list[Json]] = field(default_factory=list[list[Json]])
     #: Every text that it had, including the first.
     texts: list[str] = field(default_factory=list[str])
+    #: The text of its file.
+    document: str | None = None
     #: The numbers of the calls that created it and last changed it.
     sent_n: int = 0
     changed_n: int = 0

@@ -58,6 +58,7 @@ CAPABILITIES = ChannelCapabilities(
     edits=True,
     threads=True,
     buttons=True,
+    documents=True,
     typing=True,
     files=True,
     idempotent=True,
@@ -351,7 +352,11 @@ class DiscordChannel(Channel):
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
         path = f"/channels/{codec.get_target_channel(route)}/messages"
-        sent = await self._api.call_api("POST", path, codec.build_message(chunk, key=key))
+        body, file = codec.build_message(chunk, key=key), codec.build_file(chunk)
+        if file is None:
+            sent = await self._api.call_api("POST", path, body)
+        else:
+            sent = await self._api.upload_file(path, body, *file)
         return str(sent["id"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:

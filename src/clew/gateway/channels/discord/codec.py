@@ -22,6 +22,7 @@ from clew.core.route import Route
 from clew.gateway.channels.discord.incoming import get_display_name, read_content, resolve_mentions
 from clew.gateway.channels.discord.messages import (
     build_edit,
+    build_file,
     build_message,
     build_outcome,
     parse_button_data,
@@ -39,6 +40,7 @@ __all__ = [
     "DiscordIdentity",
     "build_commands",
     "build_edit",
+    "build_file",
     "build_message",
     "build_outcome",
     "find_mentioned_roles",

@@ -51,6 +51,8 @@ def render(message: OutboundMessage) -> Sequence[str]:
             for begins in range(0, len(buttons), _BUTTONS_PER_ROW)
         ]
         bodies[-1]["components"] = [{"type": 1, "components": row} for row in rows]
+    if bodies and message.document is not None:
+        bodies.insert(0, {"content": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
@@ -99,3 +101,9 @@ def build_message(chunk: str, *, key: str) -> Json:
         reference = {"message_id": body["reply_to"], "fail_if_not_exists": False}
         found["message_reference"] = reference
     return found
+
+
+def build_file(chunk: str) -> tuple[str, bytes] | None:
+    """Return name and content of the file to send with a chunk."""
+    found: Json | None = json.loads(chunk).get("document")
+    return None if found is None else (found["name"], found["text"].encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -38,8 +39,17 @@ class DiscordApi:
 
     async def call_api(self, method: str, path: str, body: object = None) -> Any:
         """Make one call; neither waits nor retries: both are up to the rate limiter."""
+        return await self._request(method, path, json=body)
+
+    async def upload_file(self, path: str, body: object, name: str, content: bytes) -> Any:
+        """Make one call that sends a text file with its body."""
+        told = {"payload_json": json.dumps(body)}
+        files = {"files[0]": (name, content, "text/plain; charset=utf-8")}
+        return await self._request("POST", path, data=told, files=files)
+
+    async def _request(self, method: str, path: str, **given: Any) -> Any:
         answer = await self._http.request(
-            method, f"{self._base_url}{path}", json=body, headers=self._headers
+            method, f"{self._base_url}{path}", headers=self._headers, **given
         )
         told = _parse_body(answer)
         if answer.status_code >= 300:

@@ -56,6 +56,7 @@ CAPABILITIES = ChannelCapabilities(
     edits=True,
     threads=True,
     buttons=True,
+    documents=True,
     files=True,
     read_back=True,
     # Slack's own advice: one message per second in each channel.
@@ -242,6 +243,8 @@ class SlackChannel(Channel):
         return codec.without_formatting(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        if (document := codec.build_document(chunk, key=key)) is not None:
+            return await self._api.upload_document(codec.build_target(route), document)
         sent = await self._api.call_api(
             "chat.postMessage",
             {
@@ -263,9 +266,12 @@ class SlackChannel(Channel):
         method = "conversations.history"
         if route.thread is not None:
             method, asked["ts"] = "conversations.replies", route.thread
+        document = codec.build_document(chunk, key=key)
         for _ in range(_MAX_PAGES):
             page = await self._api.look_up(method, asked)
             for message in page.get("messages", ()):
+                if document is not None and (file := _find_file(message, document.name)):
+                    return file
                 if _delivery_key(message) == key:
                     return str(message["ts"])
             more: Json = page.get("response_metadata") or {}
@@ -300,6 +306,12 @@ class SlackChannel(Channel):
         if not url:
             raise NotDelivered("Slack does not say where the file is")
         return await self._api.download_file(url, most=most)
+
+
+def _find_file(message: Json, name: str) -> str | None:
+    """Return the id of a message's file with this name."""
+    files: list[Json] = message.get("files") or []
+    return next((str(file["id"]) for file in files if file.get("name") == name), None)
 
 
 def _delivery_key(message: Json) -> str | None:

@@ -24,6 +24,7 @@ from clew.core.route import Route
 from clew.gateway.channels.slack import incoming
 from clew.gateway.channels.slack.incoming import find_groups, read_content
 from clew.gateway.channels.slack.messages import (
+    build_document,
     escape_mrkdwn,
     render,
     with_repeat_notice,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLATFORM",
     "SlackIdentity",
+    "build_document",
     "build_parameters",
     "build_target",
     "escape_mrkdwn",

@@ -7,7 +7,9 @@ read as markup and nothing mentions anybody. ``text`` is shown in notifications.
 
 from __future__ import annotations
 
+import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.gateway.text.markdown_writer import is_linkable
@@ -45,7 +47,20 @@ _STYLES = (
 _MAX_ADDRESS = 3000
 _MAX_LABEL = 75
 
+#: Digits in the name of a file, by which it is found again.
+_NAME_DIGITS = 12
+
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UploadedDocument:
+    """A text file to upload to Slack."""
+
+    name: str
+    title: str
+    content: bytes
+    comment: str
 
 
 def escape_mrkdwn(text: str) -> str:
@@ -91,6 +106,8 @@ def render(message: OutboundMessage) -> Sequence[str]:
             for number, button in enumerate(message.buttons)
         ]
         bodies[-1]["blocks"].append({"type": "actions", "elements": buttons})
+    if bodies and message.document is not None:
+        bodies.insert(0, {"text": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
@@ -138,7 +155,23 @@ def with_repeat_notice(chunk: str) -> str:
 def without_formatting(chunk: str) -> str:
     """Return the chunk without formatting."""
     body: Json = json.loads(chunk)
-    return json.dumps({"text": body["text"]}, ensure_ascii=False)
+    body.pop("blocks", None)
+    return json.dumps(body, ensure_ascii=False)
+
+
+def build_document(chunk: str, *, key: str) -> UploadedDocument | None:
+    """Return the document of a chunk, if it is one; its file name is the same for the same key."""
+    body: Json = json.loads(chunk)
+    if "document" not in body:
+        return None
+    name, dot, suffix = body["document"]["name"].rpartition(".")
+    digest = hashlib.sha256(key.encode()).hexdigest()[:_NAME_DIGITS]
+    return UploadedDocument(
+        name=f"{name}-{digest}{dot}{suffix}",
+        title=body["document"]["name"],
+        content=body["document"]["text"].encode(),
+        comment=body["text"].strip(),
+    )
 
 
 def replace_buttons(message: Json, became: str = "") -> Json:

@@ -9,6 +9,7 @@ from clew.errors import (
     AccountRefused,
     ChannelError,
     NotDelivered,
+    NotSent,
     OutcomeUnknown,
     Throttled,
 )
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from clew.gateway.channels.slack.messages import UploadedDocument
     from clew.gateway.http import PlatformHttp
 
 #: Seconds to wait where Slack names no time.
@@ -40,6 +42,10 @@ _GONE_ERRORS = frozenset(
     {"message_not_found", "cant_update_message", "edit_window_closed", "message_deleted"}
 )
 _FORMATTING_ERRORS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+
+
+class _MissingScope(AccountRefused):
+    """A permission that the app was not given."""
 
 
 class SlackApi:
@@ -72,6 +78,35 @@ class SlackApi:
             raise to_channel_error(response.status_code, answer, response.headers)
         return answer
 
+    async def upload_document(self, target: Mapping[str, str], document: UploadedDocument) -> str:
+        """
+        Upload a text file, share it in a chat, and return its id.
+
+        :raises NotDelivered: if the app may not upload files
+        """
+        file = await self._store_file(document)
+        thread = {"thread_ts": target["thread_ts"]} if "thread_ts" in target else {}
+        comment = {"initial_comment": document.comment} if document.comment else {}
+        shared = {"files": [{"id": file, "title": document.title}], "channel_id": target["channel"]}
+        await self.call_api("files.completeUploadExternal", {**shared, **thread, **comment})
+        return file
+
+    async def _store_file(self, document: UploadedDocument) -> str:
+        """Upload a file that nobody sees yet."""
+        asked = {"filename": document.name, "length": str(len(document.content))}
+        try:
+            ticket = await self.look_up("files.getUploadURLExternal", asked)
+            response = await self._http.request(
+                "POST", str(ticket["upload_url"]), content=document.content
+            )
+        except _MissingScope as error:
+            raise NotDelivered(str(error)) from None
+        except OutcomeUnknown as error:
+            raise NotSent(str(error)) from None
+        if response.status_code != 200:
+            raise NotSent(f"Slack did not take the file: {response.status_code}")
+        return str(ticket["file_id"])
+
     async def download_file(self, url: str, *, most: int) -> bytes:
         """Download a file from Slack; the token is sent to no other host."""
         host = urlsplit(url).hostname or ""
@@ -100,7 +135,7 @@ def to_channel_error(
     if status >= 500 or name in _UNKNOWN_OUTCOME_ERRORS or not name:
         return OutcomeUnknown(f"Slack answered {status} {name}".rstrip())
     if name == "missing_scope":
-        return AccountRefused(
+        return _MissingScope(
             f"the app lacks the scope {answer.get('needed', '')}: add it, and install the app again"
         )
     if says := _AUTH_ERRORS.get(name):

@@ -37,6 +37,7 @@ CAPABILITIES = ChannelCapabilities(
     edits=True,
     threads=True,
     buttons=True,
+    documents=True,
     typing=True,
     files=True,
     # Telegram's own advice: one message per second in a chat, twenty per minute in a group.
@@ -140,9 +141,12 @@ class TelegramChannel(Channel):
         return codec.without_formatting(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        sent = await self._api.call_api(
-            "sendMessage", codec.build_target(route) | codec.build_parameters(chunk)
-        )
+        target = codec.build_target(route)
+        if (document := codec.build_document(chunk)) is not None:
+            caption, files = document
+            sent = await self._api.call_api("sendDocument", target | caption, files=files)
+        else:
+            sent = await self._api.call_api("sendMessage", target | codec.build_parameters(chunk))
         return str(sent["message_id"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:

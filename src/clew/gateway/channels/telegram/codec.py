@@ -234,6 +234,16 @@ def build_parameters(chunk: str) -> Json:
     return found
 
 
+def build_document(chunk: str) -> tuple[Json, dict[str, tuple[str, bytes, str]]] | None:
+    """Return the parameters and the file of a chunk for ``sendDocument``, if it is one."""
+    body: Json = json.loads(chunk)
+    if "document" not in body:
+        return None
+    name, text = body["document"]["name"], body["document"]["text"]
+    caption = {"caption": body["text"]} if body["text"] else {}
+    return caption, {"document": (name, text.encode(), "text/plain; charset=utf-8")}
+
+
 def build_target(route: Route) -> Json:
     """Return the parameters that identify a chat."""
     chat: Json = {"chat_id": int(route.chat)}

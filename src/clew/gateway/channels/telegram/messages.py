@@ -35,6 +35,8 @@ def render(message: OutboundMessage) -> Sequence[str]:
         bodies[0]["reply_to"] = message.reply_to
     if bodies and message.buttons:
         bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]
+    if bodies and message.document is not None:
+        bodies.insert(0, {"text": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 

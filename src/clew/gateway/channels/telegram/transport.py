@@ -37,7 +37,12 @@ class TelegramApi:
         self._polls = PlatformHttp("Telegram", connections=1)
 
     async def call_api(
-        self, method: str, parameters: Mapping[str, Any], *, read: float = READ_TIMEOUT
+        self,
+        method: str,
+        parameters: Mapping[str, Any],
+        *,
+        read: float = READ_TIMEOUT,
+        files: Mapping[str, tuple[str, bytes, str]] | None = None,
     ) -> Any:
         """
         Call one method of the API.
@@ -49,7 +54,9 @@ class TelegramApi:
             name: value if isinstance(value, str) else json.dumps(value)
             for name, value in parameters.items()
         }
-        response = await http.request("POST", f"{self._url}/{method}", data=fields, seconds=read)
+        response = await http.request(
+            "POST", f"{self._url}/{method}", data=fields, files=files, seconds=read
+        )
         answer = _parse_body(response)
         if response.status_code != 200:
             raise to_channel_error(response.status_code, answer)
