@@ -35,7 +35,7 @@ def test_of_four_gateways_one_is_killed_every_two_seconds_and_each_message_is_an
         messages=8,
         every=8,
     )
-    outcome = cluster.run(kill_one, within=150)
+    outcome = cluster.run(kill_one, within=280)
     assert outcome.wrong == []
     assert outcome.talk.answered == 160
     slowest = max(outcome.taken_over, default=0.0)

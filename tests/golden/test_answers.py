@@ -46,7 +46,9 @@ async def asking(home: Path) -> AsyncGenerator[tuple[HttpCapture, RpcCapture]]:
         open_world(_STORE, home) as world,
         serving(world.engine, settings_for(home)) as url,
         httpx2.AsyncClient(base_url=url, headers=bearer, timeout=60) as http,
-        connect(f"{url.replace('http', 'ws', 1)}/api/ws", additional_headers=bearer) as socket,
+        connect(
+            f"{url.replace('http', 'ws', 1)}/api/ws", open_timeout=120, additional_headers=bearer
+        ) as socket,
     ):
         world.model.script = answer
         record = Recording(str(home))

@@ -204,7 +204,7 @@ async def test_a_message_that_is_sent_again_with_its_key_is_stored_once(on_each:
 async def test_requests_of_one_client_are_stored_in_the_order_in_which_it_sends_them(
     server: Server,
 ) -> None:
-    async with connect(socket_url(server), additional_headers=_bearer()) as wire:
+    async with connect(socket_url(server), open_timeout=120, additional_headers=_bearer()) as wire:
         for n in range(30):
             given = {"session_id": "talk", "text": f"{n}"}
             await wire.send(_request(n, "prompt.submit", given))
@@ -403,6 +403,7 @@ async def test_a_client_that_does_not_read_slows_no_turn_and_misses_nothing(
     async with (
         connect(
             socket_url(server),
+            open_timeout=120,
             sock=small,
             additional_headers=_bearer(),
             max_queue=1,
@@ -448,7 +449,7 @@ async def test_nobody_is_admitted_without_the_token(
     server: Server, headers: dict[str, str]
 ) -> None:
     with pytest.raises(InvalidStatus) as caught:
-        await connect(socket_url(server), additional_headers=headers)
+        await connect(socket_url(server), open_timeout=120, additional_headers=headers)
     assert caught.value.response.status_code == 401
     async with RpcClient(websocket(socket_url(server), token="wrong")) as one:
         with pytest.raises(ConnectionRefused):
@@ -463,7 +464,7 @@ async def test_a_browser_page_sends_the_token_as_a_protocol_that_is_not_echoed(
     caplog.set_level(logging.INFO)
     async with running(settings_for(tmp_path, token=token)) as server:
         offered: list[Any] = ["clew.v1", f"bearer.{encoded}"]
-        async with connect(socket_url(server), subprotocols=offered) as wire:
+        async with connect(socket_url(server), open_timeout=120, subprotocols=offered) as wire:
             assert wire.subprotocol == "clew.v1"
             assert wire.response is not None
             assert encoded not in str(wire.response.headers)
@@ -471,7 +472,7 @@ async def test_a_browser_page_sends_the_token_as_a_protocol_that_is_not_echoed(
             assert json.loads(await wire.recv())["id"] == 1
         for wrong in (["clew.v1"], ["clew.v1", "bearer.d3Jvbmc"], ["clew.v1", "bearer.%"]):
             with pytest.raises(InvalidStatus) as caught:
-                await connect(socket_url(server), subprotocols=wrong)  # pyright: ignore[reportArgumentType]
+                await connect(socket_url(server), open_timeout=120, subprotocols=wrong)  # pyright: ignore[reportArgumentType]
             assert caught.value.response.status_code == 401
     assert encoded not in caplog.text
     assert token not in caplog.text
@@ -538,7 +539,7 @@ async def test_changes_of_a_client_that_disconnects_at_once_are_stored(server: S
 async def test_without_a_token_no_page_from_elsewhere_is_admitted(tmp_path: Path) -> None:
     async with running(settings_for(tmp_path, token=None)) as server:
         with pytest.raises(InvalidStatus) as caught:
-            await connect(socket_url(server), origin="https://evil.example")  # pyright: ignore[reportArgumentType]
+            await connect(socket_url(server), open_timeout=120, origin="https://evil.example")  # pyright: ignore[reportArgumentType]
         assert caught.value.response.status_code == 403
         async with client(websocket(socket_url(server))) as one:
             await opened(one)
@@ -552,7 +553,7 @@ async def _send_and_receive(wire: ClientConnection, frame: str) -> None:
 
 
 async def test_a_message_that_is_too_large_ends_the_connection_clearly(server: Server) -> None:
-    async with connect(socket_url(server), additional_headers=_bearer()) as wire:
+    async with connect(socket_url(server), open_timeout=120, additional_headers=_bearer()) as wire:
         with pytest.raises(ConnectionClosed):
             await _send_and_receive(wire, "x" * (MAX_FRAME_BYTES + 1))
         assert wire.close_code == 1009

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Seconds: the shortest lease that there is.
 LEASE = 2.0
+#: Kills during one message.
+_MAX_KILLS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,12 +133,16 @@ async def kill_one(gateways: Gateways, talk: Talk, *, every: float = 2.0) -> Non
     """
     ``kill -9`` for one of them at random, again and again; it is started anew at once.
 
-    On a machine too busy to answer between two kills, later: a turn that is killed three times
-    without getting further is given up, as it should be.
+    No message is under way at more than two kills: a turn that is killed three times without
+    getting further is given up, as it should be. A busy machine is killed less often.
     """
+    kills = Counter[str]()
+
+    def all_may_be_killed() -> bool:
+        return all(kills[key] < _MAX_KILLS for key in talk.waiting)
+
     while True:
-        answered = talk.answered
         await asyncio.sleep(every)
-        wanted = answered + talk.at_once
-        await wait_until(lambda wanted=wanted: talk.answered >= wanted, "answers between two kills")
+        await wait_until(all_may_be_killed, "answers between two kills")
+        kills.update(talk.waiting)
         await asyncio.to_thread(gateways.kill, random.randrange(len(gateways.jobs)))

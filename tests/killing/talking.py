@@ -48,6 +48,8 @@ class Talk:
     again: list[str] = field(default_factory=list[str])
     #: How long each message took.
     seconds: list[float] = field(default_factory=list[float])
+    #: Keys of the messages that are under way.
+    waiting: set[str] = field(default_factory=set[str])
 
     async def run(self) -> None:
         """Return once everything is answered, or ``enough`` and that."""
@@ -72,7 +74,9 @@ class Talk:
                     return
                 began = time.monotonic()
                 self.job.fronts.add(Handed(key=say.key, text=say.text, rule="queue"))
+                self.waiting.add(say.key)
                 self._note(say, await self._answer(say))
+                self.waiting.remove(say.key)
                 self.seconds.append(time.monotonic() - began)
 
     async def _answer(self, say: Say) -> httpx2.Response:

@@ -39,18 +39,28 @@ def _is_sleep(node: ast.AST) -> bool:
     )
 
 
-#: Functions of the HTTP client, whose own time limit of 5 seconds a busy machine exceeds.
+#: Functions of the clients, whose own time limits of 5 and 10 seconds a busy machine exceeds.
 CLIENTS = frozenset({"AsyncClient", "Client", "get", "post", "put", "patch", "delete", "request"})
 
 
-def test_every_http_client_of_a_test_has_a_time_limit_of_its_own() -> None:
+def test_every_client_of_a_test_has_a_time_limit_of_its_own() -> None:
     found = [
         f"{path.relative_to(TESTS)}:{call.lineno}"
         for path in sorted(TESTS.rglob("*.py"))
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and _has_default_limit(call)
+        for text in [path.read_text(encoding="utf-8")]
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call)
+        and (_has_default_limit(call) or ("websockets" in text and _opens_in_default_time(call)))
     ]
     assert found == []
+
+
+def _opens_in_default_time(call: ast.Call) -> bool:
+    return (
+        isinstance(call.func, ast.Name)
+        and call.func.id == "connect"
+        and "open_timeout" not in {keyword.arg for keyword in call.keywords}
+    )
 
 
 def _has_default_limit(call: ast.Call) -> bool:
