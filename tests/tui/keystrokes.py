@@ -252,6 +252,26 @@ class Player:
 
     async def _compare(self) -> None:
         """Let everything end, and compare the screen with the store."""
+        try:
+            await self._compare_quiet()
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self._facts()}") from error
+
+    def _facts(self) -> tuple[object, ...]:
+        desk = self._session.app.controller
+        view, unsent = desk.view, desk.outbox.unsent
+        asked = [(one.id, one.id in view.answered) for one in view.approvals]
+        return (
+            view.conversation,
+            view.seq,
+            view.link,
+            view.state,
+            asked,
+            unsent,
+            self._session.text,
+        )
+
+    async def _compare_quiet(self) -> None:
         session, self._way.is_away = self._session, False
         desk = session.app.controller
         await self._until(self._is_first_screen, "the first screen", pause=0.05)
@@ -261,7 +281,8 @@ class Player:
             if not desk.view.approvals:
                 break
             await self._decide()
-        await self._same_as_stored()
+        await self._until(self._has_last_entry, "the last entry")
+        await self._session.same()
         self.played.quiet_points += 1
 
     def _is_quiet(self) -> bool:
@@ -308,15 +329,6 @@ class Player:
             "the answer",
         )
         await self._until(lambda: len(session.app.screen_stack) == 1, "the way back")
-
-    async def _same_as_stored(self) -> None:
-        try:
-            await self._until(self._has_last_entry, "the last entry")
-        except AssertionError as error:
-            view = self._session.app.controller.view
-            facts = (view.conversation, view.seq, view.link, view.state, self._session.text)
-            raise AssertionError(f"{error}: {facts}") from error
-        await self._session.same()
 
     async def _has_last_entry(self) -> bool:
         """Read both anew: what was asked for before may have come since."""
