@@ -377,6 +377,7 @@ async def _capture_ends(rpc: RpcCapture) -> None:
     await ask("session.compact", session_id="copy", undo=True)
     await ask("conversation.close", conversation="talk")
     await ask("conversation.close", conversation="none")
+    await ask("conversation.end", conversation="none")
     gone = await ask("conversation.delete", conversation="copy")
     await ask("conversation.delete", conversation="copy")
     await ask("conversation.undelete", conversation=gone["deleted"])

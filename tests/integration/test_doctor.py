@@ -18,7 +18,8 @@ from clew.cli.doctor_checks import store as store_checks
 from clew.cli.setup_wizard.connection_check import ConnectionTarget, check_connection_sync
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
-from clew.core.doctor_finding import FindingLevel, format_size
+from clew.core.byte_size import format_size
+from clew.core.doctor_finding import FindingLevel
 from clew.core.ids import ConversationId, OwnerId, new_session_id
 from clew.core.route import local_route
 from clew.store.opening import open_store
@@ -372,7 +373,7 @@ def test_sizes_are_formatted_for_people() -> None:
         "1023 bytes",
         "1.5 KB",
         "20 KB",
-        "5.0 GB",
+        "5 GB",
     ]
 
 

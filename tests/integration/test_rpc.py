@@ -210,8 +210,8 @@ async def test_requests_of_one_client_are_stored_in_the_order_in_which_it_sends_
             await wire.send(_request(n, "prompt.submit", given))
         answers = [json.loads(await wire.recv()) for _ in range(30)]
     by_id = {answer["id"]: answer["result"]["inbox_id"] for answer in answers}
-    sent = [by_id[n] for n in range(30)]
-    assert sent == sorted(sent)
+    stored = await server.store.read(lambda t: t.fetch_all("SELECT id FROM inbox ORDER BY n"))
+    assert [by_id[n] for n in range(30)] == [id_ for (id_,) in stored]
 
 
 async def test_everything_about_conversations_can_be_done(on_each: Server) -> None:

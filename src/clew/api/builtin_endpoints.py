@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from clew.api import chat_completions, events, health_endpoints, metrics, schemas
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
 from clew.api.operation_endpoint import show_conversation
 from clew.api.operation_scope import ONE_CONVERSATION, PUBLIC
-from clew.core.session import USER_EXIT
 from clew.wire import models
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from clew.api.http_call import HttpCall
-    from clew.api.schemas import EmptyInput
 
 CONVERSATION_PATH = "/api/conversations/{id}"
 KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
-
-
-async def _end_session(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:
-    filed = await call.engine.queue_close(call.conversation, reason=USER_EXIT)
-    await call.wait_for_command(filed)
-    return await show_conversation(call)
 
 
 OPENAI_ENDPOINTS = (
@@ -84,15 +69,6 @@ STREAM_EVENTS = Endpoint(
     responses={200: ResponseSpec(description="A stream of events", media=(STREAM,))},
     problems=(400, 404),
     headers={"Last-Event-ID": "The seq of the last entry that the client has."},
-)
-END_SESSION = Endpoint(
-    method="POST",
-    path=f"{CONVERSATION_PATH}/close",
-    handler=_end_session,
-    summary="End its session; the next message opens it again",
-    scope=ONE_CONVERSATION,
-    responses={200: ResponseSpec(description="The conversation", model=models.ConversationShape)},
-    problems=(404, 409),
 )
 SYSTEM_ENDPOINTS = (
     Endpoint(

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from clew.api import schemas
 from clew.api.builtin_endpoints import (
     CONVERSATION_PATH,
-    END_SESSION,
     KEY_HEADERS,
     OPENAI_ENDPOINTS,
     SHOW_CONVERSATION,
@@ -112,6 +111,12 @@ _BRANCH = HttpBinding(
     answer="The copy",
     body=schemas.BranchRequest,
 )
+_END = HttpBinding(
+    method="POST",
+    path=f"{CONVERSATION_PATH}/close",
+    summary="End its session; the next message opens it again",
+    answer="The conversation",
+)
 _REWIND = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/rewind",
@@ -195,7 +200,7 @@ _CONVERSATIONS = (
         _COMPACT,
         _RESTORE,
     ),
-    END_SESSION,
+    _ordered(methods.END, conversations.end_session, ONE_CONVERSATION, _END),
     _ordered(methods.DELETE, conversations.delete_conversation, ONE_CONVERSATION, _DELETE),
     _ordered(
         methods.UNDELETE,

@@ -36,7 +36,7 @@ async def create_completion(call: HttpCall, query: EmptyInput, body: ChatRequest
     asking = PendingCompletion(requests=requests, chat_input=order, accepted=accepted, key=key)
     if accepted.answer is not None:
         return _resend_stored(asking, accepted.answer)
-    events = requests.stream_events(accepted, live=order.stream)
+    events = call.engine.stream_input(accepted, live=order.stream)
     ear = InterruptibleReader(events, request.receive, server.leaving.stop)
     return (
         ChatStreamResponse(asking, ear, server.timeouts)

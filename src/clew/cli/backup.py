@@ -199,12 +199,7 @@ def _print_migration(moved: MigrationResult, out: Output, notes: Output) -> None
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
-    conversations, entries = counts["conversation"], counts["entry"]
-    return (
-        f"{_pluralize(conversations, 'conversation', 's')} with "
-        f"{_pluralize(entries, 'entr', 'ies', 'y')}"
-    )
+    from clew.cli.output import pluralize  # noqa: PLC0415  (help needs no output)
 
-
-def _pluralize(count: int, word: str, several: str, one: str = "") -> str:
-    return f"{count:,} {word}{one if count == 1 else several}"
+    entries = pluralize(counts["entry"], "entry", "entries")
+    return f"{pluralize(counts['conversation'], 'conversation')} with {entries}"

@@ -10,7 +10,7 @@ import click
 
 from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
 from clew.cli.logs import logs_to_stderr
-from clew.cli.output import get_outputs
+from clew.cli.output import get_outputs, pluralize
 from clew.cli.progress import StatusLine
 from clew.config import ensure_home
 from clew.engine.fsck import FsckReport, StoreChecker
@@ -122,17 +122,13 @@ def _print_finding(finding: FsckFinding, out: Output) -> None:
         out.write(f"{indent}to decide: {finding.decide}\n")
 
 
-def _pluralize(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"
-
-
 def _format_summary(report: FsckReport) -> str:
     rows = report.checked
     if not rows["checks"]:
         return "nothing is stored yet"
     looked = (
-        f"{_pluralize(rows.get('entry', 0), 'entry', 'entries')} in "
-        f"{_pluralize(rows.get('conversation', 0), 'conversation', 'conversations')}, "
+        f"{pluralize(rows.get('entry', 0), 'entry', 'entries')} in "
+        f"{pluralize(rows.get('conversation', 0), 'conversation')}, "
         f"{rows['checks']} checks"
     )
     repaired = sum(finding.repaired for finding in report.findings)

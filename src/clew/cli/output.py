@@ -117,8 +117,8 @@ def to_single_line(text: str, width: int = 100) -> str:
 
 
 def pluralize(count: int, one: str, many: str | None = None) -> str:
-    """Format a count with its noun: ``1 entry``, ``2 entries``."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    """Format a count with its noun: ``1 entry``, ``2,000 entries``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def display_width(text: str) -> int:

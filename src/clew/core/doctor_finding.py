@@ -38,15 +38,3 @@ def warn(what: str, detail: str, *, fix: str) -> DoctorFinding:
 def fail(what: str, detail: str, *, fix: str | None = None) -> DoctorFinding:
     """Return a failed finding; without ``fix`` the detail says how to fix it."""
     return DoctorFinding(level=FindingLevel.FAIL, what=what, detail=detail, fix=fix)
-
-
-def format_size(count: int) -> str:
-    """Format a number of bytes for people."""
-    value, units = float(count), ["bytes", "KB", "MB", "GB", "TB"]
-    while value >= 1024 and len(units) > 1:
-        value, units = value / 1024, units[1:]
-    return (
-        f"{value:.0f} {units[0]}"
-        if value >= 10 or units[0] == "bytes"
-        else f"{value:.1f} {units[0]}"
-    )

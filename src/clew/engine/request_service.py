@@ -16,17 +16,14 @@ from clew.core.events import TurnStarted
 from clew.core.inbox import IdempotencyKey
 from clew.core.session_base import InlineMessage
 from clew.core.text import sanitize_text
-from clew.engine.input_stream import stream_input
 from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, submissions, usage
 from clew.store.transactions.usage import TokenUsage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import Sequence
 
-    from clew.core.events import ConversationEvent, InputCompleted
     from clew.core.ids import InboxId
-    from clew.core.inbox import AcceptResult
     from clew.core.turn import Turn
     from clew.engine.services import EngineServices
     from clew.store.contract import Tx
@@ -79,14 +76,6 @@ class RequestService:
             name=sanitize_text(name),
             media_type=sanitize_text(media_type),
             content=content,
-        )
-
-    def stream_events(
-        self, accepted: AcceptResult, *, live: bool
-    ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
-        """Yield the events of a request, its result last; without ``live`` no pieces."""
-        return stream_input(
-            self._store, self._event_bus, accepted.conversation_id, accepted.inbox_id, live=live
         )
 
     async def store_answer(self, key: IdempotencyKey, *, status: int, answer: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -12,6 +14,7 @@ from websockets.exceptions import InvalidURI, WebSocketException
 
 from clew.errors import NotDelivered, NotSent, OutcomeUnknown
 from clew.gateway.detached_calls import DetachedCalls
+from clew.gateway.payload import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -114,6 +117,26 @@ async def open_websocket(
             )
         except (InvalidURI, OSError) as error:
             raise NotSent(f"{platform} cannot be reached ({type(error).__name__})") from None
+
+
+def parse_json_object(response: httpx2.Response) -> dict[str, Any]:
+    """Return the answer of a platform; without one that makes sense, an empty one."""
+    try:
+        return as_object(response.json())
+    except ValueError:
+        return {}
+
+
+def parse_retry_after(given: str, *, otherwise: float) -> float:
+    """Return the seconds of a header ``Retry-After``, which may be a date."""
+    if given.isascii() and given.isdigit():
+        return float(given)
+    try:
+        until = parsedate_to_datetime(given)
+    except ValueError:
+        return otherwise
+    left = until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)
+    return max(1.0, left.total_seconds())
 
 
 @contextmanager

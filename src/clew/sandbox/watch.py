@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
+from clew.core.byte_size import format_size
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.process_tree import measure_tree, read_available_memory
 from clew.sandbox.workspace import Workspace
@@ -45,7 +46,7 @@ def _find_reason(root: int, limits: CommandLimits) -> str | None:
     if used.processes > limits.processes:
         return f"stopped: it started more than {limits.processes} processes"
     if used.memory > limits.memory:
-        return f"stopped: it used more than {format_bytes(limits.memory)} of memory"
+        return f"stopped: it used more than {format_size(limits.memory)} of memory"
     available = read_available_memory()
     if available is not None and available < _LEAST_AVAILABLE:
         return "stopped: the machine has almost no memory left"
@@ -68,7 +69,7 @@ class DiskMeter:
         total, doubt = await self._measure()
         if total <= self._tolerated:
             return None
-        return f"stopped: the workspace holds more than {format_bytes(self._limit)}{doubt}"
+        return f"stopped: the workspace holds more than {format_size(self._limit)}{doubt}"
 
     async def find_excess(self) -> str | None:
         """Return what to say after a command if the workspace is too large."""
@@ -79,7 +80,7 @@ class DiskMeter:
         # Removing files must be possible.
         self._tolerated = total + _SLACK
         return (
-            f"the workspace holds more than {format_bytes(self._limit)}{doubt}: remove files "
+            f"the workspace holds more than {format_size(self._limit)}{doubt}: remove files "
             "that are not needed"
         )
 
@@ -107,11 +108,3 @@ def get_disk_meter(root: Path, limit: int) -> DiskMeter:
 def _watchers() -> ThreadPoolExecutor:
     """Threads of their own: the looks must not wait behind anything else."""
     return ThreadPoolExecutor(max_workers=2, thread_name_prefix="clew-sandbox")
-
-
-def format_bytes(count: int) -> str:
-    """Format a limit for people."""
-    for unit, size in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"

@@ -25,6 +25,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
+from clew.background import cancel_and_wait
 from clew.backoff import add_jitter
 from clew.tui.transports import ConnectionLost, ConnectionRefused
 from clew.wire import methods
@@ -98,9 +99,7 @@ class RpcClient:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await _cancel_task(self._task)
 
     async def close_conversations(self, *, seconds: float) -> None:
         """Close the opened conversations, within ``seconds``."""
@@ -359,6 +358,7 @@ def _discard_answer(answer: asyncio.Future[object]) -> None:
 
 
 async def _cancel_task(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    """Cancel a task and wait for its end; raise its error, or the cancellation of the waiter."""
+    await cancel_and_wait(task)
+    if not task.cancelled():
+        task.result()

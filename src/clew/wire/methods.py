@@ -62,6 +62,14 @@ CLOSE = RpcMethod(
     "and no channel leads there; the next message reopens it.",
     errors=(ErrorCode.NOT_FOUND,),
 )
+END = RpcMethod(
+    name="conversation.end",
+    params=params.Named,
+    result=models.ConversationShape,
+    summary="End the session of a conversation, whoever is attached; the next message opens it "
+    "again.",
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
+)
 LIST = RpcMethod(
     name="conversation.list",
     params=params.ListParams,

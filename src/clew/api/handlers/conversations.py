@@ -9,6 +9,7 @@ from clew.api.operation_context import conversation_model
 from clew.api.rpc.client import FRONT_NAME
 from clew.core.ids import ConversationId
 from clew.core.route import Route
+from clew.core.session import USER_EXIT
 from clew.engine.queued_commands import parse_compaction_note
 from clew.errors import NotFound
 from clew.wire import serializers
@@ -173,6 +174,12 @@ async def retry_exchange(call: OperationCall, given: params.Named) -> Retried:
         text=told["text"],
         inbox_id=again.inbox_id,
     )
+
+
+async def end_session(call: OperationCall, given: params.Named) -> ConversationShape:
+    filed = await call.engine.queue_close(call.conversation, reason=USER_EXIT)
+    await call.wait_for_command(filed)
+    return await call.context.show_conversation(call.conversation)
 
 
 async def leave_conversation(call: RpcCall, given: params.Named) -> Closed:

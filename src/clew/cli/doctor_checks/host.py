@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from clew.api.discovery import discover_server
 from clew.config.load import FOLDERS
-from clew.core.doctor_finding import fail, format_size, ok, warn
+from clew.core.byte_size import format_size
+from clew.core.doctor_finding import fail, ok, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from clew.config.sandbox_policy import find_workspace
+from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
 from clew.sandbox.errors import FileRefused, OutsideWorkspace
 from clew.sandbox.workspace import Workspace
@@ -108,15 +108,7 @@ async def changing_files(home: Path, workspace: Workspace) -> AsyncGenerator[Non
 async def _take_lock(descriptor: int) -> None:
     try:
         async with asyncio.timeout(_PATIENCE):
-            while not _try_lock(descriptor):  # noqa: ASYNC110  (nothing announces it)
+            while not try_lock_descriptor(descriptor):  # noqa: ASYNC110  (nothing announces it)
                 await asyncio.sleep(_PAUSE)
     except TimeoutError:
         raise FileRefused("other calls are changing files of the workspace: try again") from None
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
@@ -24,6 +22,7 @@ from clew.features.webhooks.signing import WebhookRejected, sign_request, verify
 from clew.features.webhooks.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.detached_calls import DetachedCalls
+from clew.gateway.http import parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -198,21 +197,11 @@ def _to_channel_error(status: int, headers: Mapping[str, str]) -> ChannelError |
     if status < 300:
         return None
     if status == 429 or (status == 503 and "retry-after" in headers):
-        return Throttled(_parse_retry_after(headers.get("retry-after", "")))
+        return Throttled(
+            parse_retry_after(headers.get("retry-after", ""), otherwise=_DEFAULT_RETRY_AFTER)
+        )
     if status >= 500 or status in (408, 425):
         return OutcomeUnknown(f"the webhook answered {status}")
     if status < 400:
         return NotDelivered(f"the webhook answered {status}: redirections are not followed")
     return NotDelivered(f"the webhook refused it: {status}")
-
-
-def _parse_retry_after(said: str) -> float:
-    """Return the wait of a ``Retry-After`` header: seconds or a date."""
-    if said.isascii() and said.isdigit():
-        return float(said)
-    try:
-        until = parsedate_to_datetime(said)
-    except ValueError:
-        return _DEFAULT_RETRY_AFTER
-    left = until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)
-    return max(1.0, left.total_seconds())

@@ -21,7 +21,7 @@ from clew.core.channel_events import (
 from clew.core.quotation import Quoted, quote_forwarded, quote_reply
 from clew.core.route import Route
 from clew.core.text import sanitize_text
-from clew.features.webhooks.signing import WebhookRejected, WebhookSignature
+from clew.features.webhooks.signing import MAX_ID_LENGTH, WebhookRejected, WebhookSignature
 from clew.gateway.payload import as_list, as_objects
 from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
@@ -35,8 +35,6 @@ PLATFORM = "webhook"
 _REPEAT_NOTICE = "(may be a repeat)\n"
 _KINDS = (DM, GROUP, CHANNEL)
 _QUOTE_BUILDERS = {"forward": quote_forwarded, "reply": quote_reply}
-#: Maximum characters of an id.
-_MAX_ID_LENGTH = 200
 
 Json = dict[str, Any]
 
@@ -121,8 +119,8 @@ class _FieldReader:
             value = str(value)
         # A given id must not be empty; the default may be.
         empty = value == "" and name in self._data
-        if not isinstance(value, str) or empty or len(value) > _MAX_ID_LENGTH:
-            raise _invalid_value(f"data.{name}", f"an id, of 1 to {_MAX_ID_LENGTH} characters")
+        if not isinstance(value, str) or empty or len(value) > MAX_ID_LENGTH:
+            raise _invalid_value(f"data.{name}", f"an id, of 1 to {MAX_ID_LENGTH} characters")
         return sanitize_text(value)
 
     def read_text(self, name: str, *, needed: bool = True) -> str:

@@ -22,7 +22,7 @@ _VERSION = "v1"
 #: Seconds by which two clocks may differ, and for which a request is valid.
 TIMESTAMP_TOLERANCE = 300
 #: Maximum characters of an id.
-_MAX_ID_LENGTH = 200
+MAX_ID_LENGTH = 200
 
 
 class WebhookRejected(Exception):
@@ -101,9 +101,9 @@ def verify_request(
             f"{TIMESTAMP_HEADER} is {at[:20]!r}, more than {TIMESTAMP_TOLERANCE} seconds away "
             f"from the time here, {now:.0f}: set the clocks, and sign each attempt separately",
         )
-    if len(id_) > _MAX_ID_LENGTH:
+    if len(id_) > MAX_ID_LENGTH:
         raise WebhookRejected(
-            400, "invalid_value", f"{ID_HEADER} has more than {_MAX_ID_LENGTH} characters"
+            400, "invalid_value", f"{ID_HEADER} has more than {MAX_ID_LENGTH} characters"
         )
     return WebhookSignature(id=id_, at=int(at))
 

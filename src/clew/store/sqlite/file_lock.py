@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from clew.errors import StoreError, StoreFull, StoreInUse
+from clew.file_locks import lock_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -28,7 +28,7 @@ def lock_file(path: Path) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_descriptor(descriptor)
         # It may have been published before we had the lock: then it is not ours to change.
         if not path.exists() or path.stat().st_ino != os.fstat(descriptor).st_ino:
             raise BlockingIOError

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import threading
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreUnavailable
+from clew.file_locks import lock_descriptor, try_lock_descriptor, unlock_descriptor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# flock, not fcntl locks: those vanish when any descriptor of the file is closed in this process.
 _held: set[int] = set()
 # Held across a fork, so that no descriptor is open but not yet recorded.
 _forking = threading.Lock()
@@ -105,7 +104,7 @@ def _create_lock_file(path: Path) -> int:
         descriptor = os.open(unborn, os.O_RDWR | os.O_CREAT, 0o600)
         _held.add(descriptor)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_descriptor(descriptor)
         unborn.rename(path)
     except BaseException:
         _release_lock(descriptor)
@@ -122,18 +121,17 @@ def _is_free(path: Path) -> bool:
         return False
     try:
         # Shared, so that two simultaneous checks do not take each other for the owner.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return try_lock_descriptor(descriptor, shared=True)
     except OSError:
         return False
     finally:
         os.close(descriptor)
-    return True
 
 
 def _release_lock(descriptor: int) -> None:
     # Unlocked explicitly: a child between fork and exec may still hold a copy.
     with contextlib.suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        unlock_descriptor(descriptor)
     with _forking:
         _held.discard(descriptor)
         os.close(descriptor)

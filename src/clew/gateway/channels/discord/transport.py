@@ -13,6 +13,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
+from clew.gateway.http import parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,5 +98,7 @@ def _throttled_error(told: Mapping[str, Any], headers: Mapping[str, str]) -> Thr
         everywhere = bool(told.get("global")) or headers.get("X-RateLimit-Scope") == "global"
         return Throttled(float(told["retry_after"]), account=everywhere)
     # A proxy before Discord throttles the whole machine.
-    said = headers.get("Retry-After", "")
-    return Throttled(float(said) if said.isdigit() else _DEFAULT_RETRY_AFTER, account=True)
+    return Throttled(
+        parse_retry_after(headers.get("Retry-After", ""), otherwise=_DEFAULT_RETRY_AFTER),
+        account=True,
+    )

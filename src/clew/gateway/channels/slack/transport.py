@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from clew.errors import (
@@ -13,11 +13,10 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
+from clew.gateway.http import parse_json_object, parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import httpx2
 
     from clew.gateway.channels.slack.messages import UploadedDocument
     from clew.gateway.http import PlatformHttp
@@ -73,7 +72,7 @@ class SlackApi:
         response = await self._http.request(
             verb, f"{self._base_url}{method}", headers=headers, **given
         )
-        answer = _parse_body(response)
+        answer = parse_json_object(response)
         if response.status_code != 200 or not answer.get("ok"):
             raise to_channel_error(response.status_code, answer, response.headers)
         return answer
@@ -116,22 +115,15 @@ class SlackApi:
         return await self._http.download(url, most=most, headers=headers)
 
 
-def _parse_body(response: httpx2.Response) -> dict[str, Any]:
-    """Return the answer; without one that makes sense, an empty one."""
-    try:
-        found: object = response.json()
-    except ValueError:
-        return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
 def to_channel_error(
     status: int, answer: Mapping[str, Any], headers: Mapping[str, str]
 ) -> ChannelError:
     """Return the channel error for an unsuccessful response."""
     name = str(answer.get("error", ""))
     if status == 429 or name in ("ratelimited", "rate_limited"):
-        return Throttled(_parse_retry_after(headers))
+        return Throttled(
+            parse_retry_after(headers.get("retry-after", ""), otherwise=_DEFAULT_RETRY_AFTER)
+        )
     if status >= 500 or name in _UNKNOWN_OUTCOME_ERRORS or not name:
         return OutcomeUnknown(f"Slack answered {status} {name}".rstrip())
     if name == "missing_scope":
@@ -145,8 +137,3 @@ def to_channel_error(
         formatting=name in _FORMATTING_ERRORS,
         gone=name in _GONE_ERRORS,
     )
-
-
-def _parse_retry_after(headers: Mapping[str, str]) -> float:
-    said = headers.get("retry-after", "")
-    return float(said) if said.isdigit() else _DEFAULT_RETRY_AFTER

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.channel_events import IncomingFile
 from clew.core.quotation import (
     Quoted,
     clean_name,
@@ -15,12 +14,15 @@ from clew.core.quotation import (
     quote_forwarded,
     quote_reply,
 )
+from clew.gateway.channels.telegram.files import parse_file, parse_photo
 from clew.gateway.channels.telegram.rich_messages import read_rich_files, read_rich_text
 from clew.gateway.payload import Json, as_object, as_objects
 from clew.gateway.payload import as_list as each_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from clew.core.channel_events import IncomingFile
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -265,20 +267,6 @@ def _read_files(message: Json) -> tuple[IncomingFile, ...]:
         if media := message.get(kind):
             return (parse_file(media, *_MEDIA[kind]),)
     return ()
-
-
-def parse_photo(sizes: Sequence[Json]) -> IncomingFile:
-    """Return the largest size of a photo."""
-    return parse_file(max(sizes, key=lambda size: size.get("width", 0)), "photo.jpg", "image/jpeg")
-
-
-def parse_file(media: Json, name: str, media_type: str) -> IncomingFile:
-    return IncomingFile(
-        id=media["file_id"],
-        name=media.get("file_name") or name,
-        media_type=media.get("mime_type") or media_type,
-        size=media.get("file_size"),
-    )
 
 
 def _describe_media(message: Json) -> list[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from clew.core.channel_events import IncomingFile
 from clew.core.quotation import format_item
+from clew.gateway.channels.telegram.files import parse_file, parse_photo
 from clew.gateway.payload import Json, as_object, as_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from clew.core.channel_events import IncomingFile
 
 #: Maximum depth of nested blocks.
 _MAX_DEPTH = 24
@@ -120,19 +122,9 @@ def _iter_files(blocks: object, depth: int) -> Iterator[IncomingFile]:
     for block in as_objects(blocks) if depth <= _MAX_DEPTH else ():
         kind = str(block.get("type"))
         if kind == "photo" and (sizes := as_objects(block.get("photo"))):
-            largest = max(sizes, key=lambda size: size.get("width", 0))
-            yield _parse_file(largest, "photo.jpg", "image/jpeg")
+            yield parse_photo(sizes)
         elif kind in _FILE_BLOCKS and (media := as_object(block.get(kind))):
-            yield _parse_file(media, *_FILE_BLOCKS[kind][1:])
+            yield parse_file(media, *_FILE_BLOCKS[kind][1:])
         yield from _iter_files(block.get("blocks"), depth + 1)
         for item in as_objects(block.get("items")):
             yield from _iter_files(item.get("blocks"), depth + 1)
-
-
-def _parse_file(media: Json, name: str, media_type: str) -> IncomingFile:
-    return IncomingFile(
-        id=media["file_id"],
-        name=media.get("file_name") or name,
-        media_type=media.get("mime_type") or media_type,
-        size=media.get("file_size"),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import (
     AccountInUse,
@@ -13,12 +13,10 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.http import PlatformHttp
+from clew.gateway.http import PlatformHttp, parse_json_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import httpx2
 
 #: Seconds to wait for a response.
 READ_TIMEOUT = 20.0
@@ -57,7 +55,7 @@ class TelegramApi:
         response = await http.request(
             "POST", f"{self._url}/{method}", data=fields, files=files, seconds=read
         )
-        answer = _parse_body(response)
+        answer = parse_json_object(response)
         if response.status_code != 200:
             raise to_channel_error(response.status_code, answer)
         if "result" not in answer:
@@ -72,15 +70,6 @@ class TelegramApi:
         """End the calls that still run, and close the connections."""
         await self._polls.aclose()
         await self._http.aclose()
-
-
-def _parse_body(response: httpx2.Response) -> dict[str, Any]:
-    """Return the answer; without one that makes sense, an empty one."""
-    try:
-        found: object = response.json()
-    except ValueError:
-        return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def to_channel_error(status: int, answer: Mapping[str, Any]) -> ChannelError:

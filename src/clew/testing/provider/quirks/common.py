@@ -23,6 +23,7 @@ from clew.testing.provider.quirks.quirk import (
     ReplyEvent,
     build_json_body,
     build_stream_body,
+    insert_events,
 )
 from clew.testing.provider.resolved_reply import ResolvedCall
 
@@ -178,10 +179,6 @@ def _add_unknown_fields(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     return {**data, "x_trace": {"id": 7, "spans": [1, 2]}, "cost": "0.001", "obfuscation": "aQz"}
-
-
-def _insert_events(*events: ReplyEvent) -> StreamChange:
-    return lambda given: [e for one in given[:-1] for e in (one, *events)] + given[-1:]
 
 
 def _send_json(form: WireFormat, reply: Any = TEXT_REPLY) -> StreamChange:
@@ -363,7 +360,7 @@ COMMON_QUIRKS: tuple[Quirk, ...] = (
         id="unknown-events",
         description="events that nobody knows",
         stream=dict.fromkeys(
-            FORMATS, _insert_events(ReplyEvent("x.progress", {"type": "x.progress", "percent": 10}))
+            FORMATS, insert_events(ReplyEvent("x.progress", {"type": "x.progress", "percent": 10}))
         ),
     ),
     Quirk(

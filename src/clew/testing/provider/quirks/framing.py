@@ -23,6 +23,7 @@ from clew.testing.provider.quirks.quirk import (
     build_json_body,
     build_stream_body,
     encode_event,
+    insert_events,
     render_events,
 )
 
@@ -45,11 +46,6 @@ def _body_for_all_formats(change: BodyChange) -> dict[Any, BodyChange]:
 def _change_bytes(change: Callable[[bytes], bytes]) -> StreamChange:
     """Change the whole body as bytes."""
     return lambda events: ReplyBody((change(b"".join(map(encode_event, events))),), STREAM_TYPE)
-
-
-def _insert_events(*events: ReplyEvent) -> StreamChange:
-    """Insert events after each event but the last."""
-    return lambda given: [e for one in given[:-1] for e in (one, *events)] + given[-1:]
 
 
 def _insert_line(text: bytes) -> StreamChange:
@@ -134,18 +130,18 @@ FRAMING_QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         id="data-null",
         description="`data: null` between events",
-        stream=_for_all_formats(_insert_events(ReplyEvent(None, "null"))),
+        stream=_for_all_formats(insert_events(ReplyEvent(None, "null"))),
     ),
     Quirk(
         id="data-empty",
         description="`data:` with nothing behind it",
-        stream=_for_all_formats(_insert_events(ReplyEvent(None, ""))),
+        stream=_for_all_formats(insert_events(ReplyEvent(None, ""))),
     ),
     Quirk(
         id="data-words",
         description="words instead of JSON, such as `data: ping`",
         stream=_for_all_formats(
-            _insert_events(ReplyEvent(None, "ping"), ReplyEvent("keepalive", "still here"))
+            insert_events(ReplyEvent(None, "ping"), ReplyEvent("keepalive", "still here"))
         ),
     ),
     Quirk(

@@ -143,6 +143,11 @@ def encode_event(event: ReplyEvent) -> bytes:
     return f"{name}data: {text}\n\n".encode()
 
 
+def insert_events(*events: ReplyEvent) -> StreamChange:
+    """Insert events after each event but the last."""
+    return lambda given: [e for one in given[:-1] for e in (one, *events)] + given[-1:]
+
+
 def build_stream_body(
     events: Iterable[ReplyEvent], *, kind: str | None = STREAM_TYPE, after: str = "end"
 ) -> ReplyBody:
