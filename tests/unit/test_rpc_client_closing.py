@@ -90,7 +90,10 @@ async def test_an_error_of_the_connection_is_raised_where_the_client_closes() ->
         yield Connection()
         raise AssertionError
 
-    client = RpcClient(connect, on_change=lambda _: 1 / 0)
+    def fail(_: bool | None) -> None:
+        raise ZeroDivisionError
+
+    client = RpcClient(connect, on_change=fail)
     with pytest.raises(ZeroDivisionError):
         async with client:
             await asyncio.sleep(0)
