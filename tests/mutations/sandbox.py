@@ -115,4 +115,28 @@ SANDBOX = (
         new="",
         test=f"{_COMMANDS}a_command_closes_each_descriptor_once",
     ),
+    Mutation(
+        name="sandbox-setuid",
+        mechanism="no program with the rights of the gateway's user is left",
+        file=f"{_SANDBOX}/bubblewrap.py",
+        old="{**NEW_NAMESPACES, **SETUID}",
+        new="NEW_NAMESPACES",
+        test=f"{_ESCAPES}bubblewrap_closes_every_way",
+    ),
+    Mutation(
+        name="sandbox-namespaces",
+        mechanism="no namespace is entered by clone",
+        file=f"{_SANDBOX}/landlock_launcher.py",
+        old="build_filter(REFUSED, ONLY_WITH, NEW_NAMESPACES)",
+        new="build_filter(REFUSED, ONLY_WITH, {})",
+        test=f"{_ESCAPES}landlock_closes_every_way",
+    ),
+    Mutation(
+        name="sandbox-dates",
+        mechanism="dates of files elsewhere stay",
+        file=f"{_SANDBOX}/landlock_launcher.py",
+        old='    "utimensat": {2: (0,), 3: (0,)},\n',
+        new="",
+        test=f"{_ESCAPES}landlock_closes_every_way",
+    ),
 )

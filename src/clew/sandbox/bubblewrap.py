@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
-from clew.sandbox.landlock_launcher import MACHINES, build_filter
+from clew.sandbox.landlock_launcher import MACHINES, NEW_NAMESPACES, SETUID, build_filter
 from clew.sandbox.protocol import (
     SPARE_PROCESSES,
     ProbeReport,
@@ -48,10 +48,19 @@ _COUNTS_SINCE: Final = (5, 14)
 _REFUSED_CALLS: Final = (
     *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd"),
     *("io_uring_setup", "mount", "umount2", "pivot_root", "unshare", "setns", "open_tree"),
-    *("move_mount", "fsopen", "fsmount", "mount_setattr", "open_tree_attr"),
+    *("move_mount", "fsopen", "fsmount", "mount_setattr", "open_tree_attr", "clone3"),
+    "syslog",
 )
 #: Unix, IPv4, IPv6 and netlink have a namespace; others, such as vsock, reach the host.
 _SOCKET_FAMILIES: Final = (1, 2, 10, 16)
+#: What /proc tells root about the whole machine.
+_MASKED: Final = ("keys", "key-users", "kallsyms", "sched_debug", "slabinfo", "timer_list")
+_MASKS: Final = tuple(
+    word
+    for name in _MASKED
+    if os.path.exists(f"/proc/{name}")  # noqa: PTH110  (of this machine, once)
+    for word in ("--ro-bind", "/dev/null", f"/proc/{name}")
+)
 #: Waits until the first process of the namespace waits, which from then on ends with bwrap; then
 #: for the answer of the gateway, which says that bwrap has not ended before that.
 _BEGIN: Final = """\
@@ -131,7 +140,7 @@ class BubblewrapSandbox(ProcessSandbox):
             *self._if_known("--disable-userns"),
             *("--cap-drop", "ALL", "--hostname", "sandbox"),
             # Root of the machine is the owner of /proc/sys, and needs no capability to write there.
-            *("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"),
+            *("--proc", "/proc", *_MASKS, "--remount-ro", "/proc", "--dev", "/dev"),
             *(*size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
             *(*size, "--tmpfs", "/tmp"),
             *self._system_mounts,
@@ -175,8 +184,9 @@ class BubblewrapSandbox(ProcessSandbox):
         self._etc.mkdir(parents=True, exist_ok=True, mode=0o700)
         files = {name: text.encode() for name, text in _generate_etc().items()}
         if platform.machine() in MACHINES:
-            sockets = {"socket": _SOCKET_FAMILIES}
-            files[self._filter.name] = build_filter(_REFUSED_CALLS, sockets)
+            files[self._filter.name] = build_filter(
+                _REFUSED_CALLS, {"socket": {0: _SOCKET_FAMILIES}}, {**NEW_NAMESPACES, **SETUID}
+            )
         for name, content in files.items():
             path = self._etc / name
             if not path.exists() or path.read_bytes() != content:

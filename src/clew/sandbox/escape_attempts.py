@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 MS_REMOUNT_BIND = 32 | 4096
 KEYCTL = {"x86_64": 250, "aarch64": 219}
+CLONE = {"x86_64": 56, "aarch64": 220}
+CLONE_NEWUSER = 0x10000000
 #: A packet that finds no way out says so at once.
 NO_WAY = (errno.EPERM, errno.EACCES, errno.ENETUNREACH, errno.ENETDOWN, errno.EAFNOSUPPORT)
 METADATA = "169.254.169.254"
@@ -80,6 +82,52 @@ def limit_process(pid: int) -> Outcome:
     """Remove resources that a process outside needs to continue."""
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (8, 8))
     return f"limited process {pid}", ""
+
+
+def slow_down(pid: int) -> Outcome:
+    """Take the processor from a process outside."""
+    if pid == os.getpid():
+        return "", "it is another process here"
+    reasons: list[str] = []
+    attempts = (
+        lambda: os.setpriority(os.PRIO_PROCESS, pid, 15),
+        lambda: os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))}),
+        lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0)),
+    )
+    for attempt in attempts:
+        try:
+            attempt()
+        except OSError as error:
+            reasons.append(error.strerror or str(error))
+        else:
+            return f"changed the priority of process {pid}", ""
+    return "", ", ".join(dict.fromkeys(reasons))
+
+
+def change_dates(path: str) -> Outcome:
+    """Change when a file outside was changed."""
+    os.utime(path, (1, 1))
+    return f"changed the dates of {path}", ""
+
+
+def make_setuid(name: str) -> Outcome:
+    """Leave a program in the workspace that others run with the rights of this user."""
+    with open(name, "w") as file:
+        file.write("#!/bin/sh\n")
+    os.chmod(name, 0o4711)
+    return f"made a program with the mode {os.stat(name).st_mode & 0o7777:o}", ""
+
+
+def enter_namespace() -> Outcome:
+    """Become root of a namespace of its own, in which more of the kernel can be reached."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = libc.syscall(CLONE[os.uname().machine], CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)
+    if made == 0:
+        os._exit(0)
+    if made < 0:
+        return "", os.strerror(ctypes.get_errno())
+    os.waitpid(made, 0)
+    return "started a process in a user namespace of its own", ""
 
 
 def connect(addresses: list[tuple[str, list[object] | str]]) -> Outcome:
@@ -198,6 +246,10 @@ def attempt_all(targets: dict[str, Any]) -> None:
         "keys": use_keys,
         "mode": lambda: change_mode(targets["canary"]),
         "limits": lambda: limit_process(targets["pids"][0]),
+        "dates": lambda: change_dates(targets["canary"]),
+        "setuid": lambda: make_setuid("setuid"),
+        "priority": lambda: slow_down(targets["pids"][0]),
+        "namespace": enter_namespace,
         "ptrace": lambda: attach(targets["pids"][0]),
         "mount": lambda: mount(targets["folder"]),
         "kernel": lambda: change_kernel(targets["kernel"]),

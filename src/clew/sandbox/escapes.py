@@ -33,6 +33,8 @@ ESCAPES: Final[Mapping[str, str]] = {
     "environ": "read the environment of the gateway",
     "write": "write outside of the workspace",
     "mode": "change permissions outside of the workspace",
+    "dates": "change dates of files outside of the workspace",
+    "setuid": "leave a program that runs with this user's rights",
     "loopback": "connect to this machine",
     "lan": "connect to the local network",
     "metadata": "connect to the metadata service",
@@ -41,10 +43,12 @@ ESCAPES: Final[Mapping[str, str]] = {
     "keys": "use the keys that the kernel keeps for this user",
     "kill": "kill the gateway",
     "limits": "set limits of the gateway",
+    "priority": "slow the gateway down",
     "fork": "start processes without end",
     "swap": "swap a symbolic link",
     "ptrace": "trace the gateway",
     "mount": "mount a file system",
+    "namespace": "enter a user namespace of its own",
     "kernel": "change a setting of the kernel",
 }
 _METADATA: Final = "169.254.169.254"

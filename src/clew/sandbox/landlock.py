@@ -3,7 +3,8 @@ Landlock and seccomp: for Linux where user namespaces are forbidden, as in most 
 
 A command uses the same files as everybody else, but only those that are named; it cannot open a
 socket, and has no /proc. It has no private /tmp: ``TMPDIR`` is a folder in its workspace. It cannot
-change the mode of a file, not even of its own: Landlock does not tell them apart.
+change the mode of a file, not even of its own, and dates only of one that it has open: Landlock
+does not tell them apart.
 """
 
 from __future__ import annotations

@@ -94,17 +94,62 @@ CALLS = {
     "open_tree_attr": (467, 467),
     "file_setattr": (469, 469),
     "prlimit64": (302, 261),
+    "chroot": (161, 51),
+    "syslog": (103, 116),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "shmctl": (31, 195),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_unlink": (241, 181),
+    "move_pages": (279, 239),
+    "migrate_pages": (256, 238),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "clone": (56, 220),
+    "clone3": (435, 435),
 }
-#: The network, other processes, mounts, keys and memory of this user's other programs, and what
-#: Landlock does not control on files elsewhere: their modes, owners and attributes. Limits can be
-#: set by a process for itself only.
-REFUSED = [name for name in CALLS if name != "prlimit64"]
 
 # Instructions of a filter, and the places in what it looks at.
-LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 ALLOW = (RETURN, 0, 0, 0x7FFF0000)
 REFUSE = (RETURN, 0, 0, 0x00050000 | errno.EPERM)
+UNKNOWN_CALL = (RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+
+# Halves of arguments: 0 is the lower one of the first argument, 1 its upper one, 2 the second's.
+#: Calls that are refused unless each of these halves has one of these values: processes set limits
+#: and priorities for themselves only, and dates only of files that they have open.
+ONLY_WITH: dict[str, dict[int, Sequence[int]]] = {
+    "prlimit64": {0: (0,)},
+    "sched_setparam": {0: (0,)},
+    "sched_setscheduler": {0: (0,)},
+    "sched_setaffinity": {0: (0,)},
+    "sched_setattr": {0: (0,)},
+    "setpriority": {0: (0,), 2: (0,)},
+    "ioprio_set": {0: (1,), 2: (0,)},
+    "utimensat": {2: (0,), 3: (0,)},
+}
+#: A process in namespaces of its own, in which it is root.
+NEW_NAMESPACES = {"clone": (0, 0x7E020000)}
+#: A program that runs with the rights of its owner, for others outside of the sandbox.
+SETUID = {"chmod": (2, 0o6000), "fchmod": (2, 0o6000), "fchmodat": (4, 0o6000)}
+SETUID["fchmodat2"] = SETUID["fchmodat"]
+#: The network, other processes, mounts, keys and memory of this user's other programs, and what
+#: Landlock does not control on files elsewhere: their modes, owners, attributes and dates.
+REFUSED = [name for name in CALLS if name not in (*ONLY_WITH, *NEW_NAMESPACES)]
 
 
 def call(number: int, *arguments: object) -> int:
@@ -186,16 +231,23 @@ def add_rule(ruleset: int, path: str, rights: int) -> None:
     os.close(place)
 
 
-def build_filter(names: Sequence[str], allowed: Mapping[str, Sequence[int]]) -> bytes:
+def build_filter(
+    names: Sequence[str],
+    only_with: Mapping[str, Mapping[int, Sequence[int]]],
+    without_bits: Mapping[str, tuple[int, int]],
+) -> bytes:
     """
     Return a program of seccomp that refuses the calls of these names.
 
-    ``allowed`` names calls that are refused unless their first argument is one of those.
+    ``only_with`` names calls that are refused unless halves of arguments have one of the given
+    values, ``without_bits`` those that are refused if a half has one of these bits.
 
     :raises KeyError: if this machine's numbers are not known
     """
     place, architecture = MACHINES[platform.machine()]
-    numbers = [number for name in names if (number := CALLS[name][place]) is not None]
+    bodies = {name: [UNKNOWN_CALL if name == "clone3" else REFUSE] for name in names}
+    bodies |= {name: check_values(halves) for name, halves in only_with.items()}
+    bodies |= {name: check_bits(half, bits) for name, (half, bits) in without_bits.items()}
     program = [
         (LOAD, 0, 0, ARCHITECTURE),
         (IF_EQUAL, 1, 0, architecture),
@@ -204,21 +256,31 @@ def build_filter(names: Sequence[str], allowed: Mapping[str, Sequence[int]]) -> 
         (IF_AT_LEAST, 0, 1, 0x40000000),  # x32, a second numbering
         REFUSE,
     ]
-    for number in numbers:
-        program += [(IF_EQUAL, 0, 1, number), REFUSE]
-    for name, values in allowed.items():
-        body = [(LOAD, 0, 0, FIRST_ARGUMENT)]
-        for value in values:
-            body += [(IF_EQUAL, 0, 1, value), ALLOW]
-        body.append(REFUSE)
-        program += [(IF_EQUAL, 0, len(body), CALLS[name][place] or 0), *body]
+    for name, body in bodies.items():
+        if (number := CALLS[name][place]) is not None:
+            program += [(IF_EQUAL, 0, len(body), number), *body]
     program.append(ALLOW)
     return b"".join(struct.pack("HBBI", *line) for line in program)
 
 
+def check_values(halves: Mapping[int, Sequence[int]]) -> list[tuple[int, int, int, int]]:
+    """Return instructions that refuse a call unless halves of its arguments have these values."""
+    body: list[tuple[int, int, int, int]] = []
+    for half, values in halves.items():
+        body.append((LOAD, 0, 0, FIRST_ARGUMENT + 4 * half))
+        body += [(IF_EQUAL, len(values) - n, 0, value) for n, value in enumerate(values)]
+        body.append(REFUSE)
+    return [*body, ALLOW]
+
+
+def check_bits(half: int, bits: int) -> list[tuple[int, int, int, int]]:
+    """Return instructions that refuse a call if a half of an argument has one of these bits."""
+    return [(LOAD, 0, 0, FIRST_ARGUMENT + 4 * half), (IF_ANY_BIT, 0, 1, bits), REFUSE, ALLOW]
+
+
 def refuse_calls() -> None:
     """Refuse calls to this process and all that it starts."""
-    program = build_filter(REFUSED, {"prlimit64": [0]})
+    program = build_filter(REFUSED, ONLY_WITH, NEW_NAMESPACES)
     code = ctypes.create_string_buffer(program)
     header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
     control(PR_SET_SECCOMP, 2, ctypes.c_char_p(header))
