@@ -120,7 +120,8 @@ def make_setuid(name: str) -> Outcome:
 
 def enter_namespace() -> Outcome:
     """Become root of a namespace of its own, in which more of the kernel can be reached."""
-    libc = ctypes.CDLL(None, use_errno=True)
+    # With the lock of the interpreter, which the child could not get from another thread.
+    libc = ctypes.PyDLL(None, use_errno=True)
     made = libc.syscall(CLONE[os.uname().machine], CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)
     if made == 0:
         os._exit(0)
