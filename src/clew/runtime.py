@@ -31,6 +31,7 @@ from clew.config import ensure_home
 from clew.config.introspection import iter_secret_texts
 from clew.config.model_access import iter_named_models, resolve_access
 from clew.core.compaction import estimate_tokens, exceeds_budget
+from clew.core.completion import UnattendedLimits
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.core.tool_declaration import ToolDeclaration
@@ -212,6 +213,7 @@ def build_services(
         undelete_for=settings.session.undelete,
         lease_duration=settings.lease.duration,
         turns_at_once=settings.agent.turns_at_once,
+        unattended_limits=UnattendedLimits(tokens=settings.agent.unattended_tokens),
         features=features,
         feature_context=context,
         notes=ContextNotes(features.values(ContextNote)),

@@ -15,6 +15,7 @@ from clew.core.approval import ApprovalState
 from clew.core.attachments import MAX_FILE_BYTES
 from clew.core.channel_events import ChatNotice
 from clew.core.compaction import SummaryFault, estimate_tokens
+from clew.core.completion import MAX_HOPS
 from clew.core.expiry_notice import ExpiredConversation
 from clew.core.session import DAILY, IDLE, RESET
 from clew.core.system_note import SystemNote
@@ -22,6 +23,7 @@ from clew.core.system_note import SystemNote
 if TYPE_CHECKING:
     from clew.core.approval import Approval
     from clew.core.channel_events import OutboundMessage
+    from clew.core.completion import Cause
 
 #: Notices to a chat whose conversation another front deleted or restored.
 DELETED_NOTICE: Final = (
@@ -46,7 +48,9 @@ _NOTES: Final = {
     SystemNote.NOT_IN_TIME: "not delivered in time",
     SystemNote.PERSON_EXCLUDED: "the person has no access here any more",
     SystemNote.ROLLED_BACK: "rolled back",
+    SystemNote.ROUNDS_WITHOUT_PERSON: "too many turns ran in a row without a person",
     SystemNote.TURN_ENDED: "the turn has ended",
+    SystemNote.UNATTENDED_TOKENS_SPENT: "the tokens of today's turns without a person are spent",
 }
 _NOTICES: Final = {
     ChatNotice.BUSY: (
@@ -54,7 +58,16 @@ _NOTICES: Final = {
         "when that answer is complete."
     ),
     ChatNotice.UNFINISHED: "(This answer was not finished.)",
+    ChatNotice.ROUNDS_WITHOUT_PERSON: (
+        f"{MAX_HOPS} rounds ran without you. What has ended since is stored, and the agent reads "
+        "it with your next message."
+    ),
+    ChatNotice.UNATTENDED_TOKENS_SPENT: (
+        "Today's tokens for turns that nobody began are spent (agent.unattended_tokens). What has "
+        "ended since is stored, and the agent reads it with your next message."
+    ),
 }
+_REPORT_END: Final = "[end of the report]"
 _EXPIRY_CAUSES: Final = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _BUTTON_REPLIES: Final = {
     ButtonOutcome.NO_ACCESS: "You may not answer that.",
@@ -97,6 +110,18 @@ def format_button_reply(outcome: ButtonOutcome, became: str) -> str:
     if outcome is ButtonOutcome.TOO_LATE:
         return f"Too late. {became}"
     return _BUTTON_REPLIES[outcome]
+
+
+def format_hold_notice(reason: SystemNote) -> str:
+    """Return the notice that what has ended begins no turn."""
+    return _NOTICES[ChatNotice(reason.value)]
+
+
+def format_completion_for_model(cause: Cause, text: str) -> str:
+    """Return the text of a completion as the model reads it."""
+    # Its end cannot be written inside of it.
+    text = text.strip().replace(_REPORT_END, "[end of the report ]")
+    return f"[report of {cause.kind} {cause.id}; not written by a person]\n{text}\n{_REPORT_END}"
 
 
 def describe_note(note: str | None) -> str | None:

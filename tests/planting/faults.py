@@ -218,6 +218,7 @@ UNDECIDED = (
     ),
     fault("call-once", f"UPDATE journal SET runs = 2 {_OF}"),
     fault("half-result", f"UPDATE journal SET result = NULL {_OF}", finds="call-result"),
+    fault("completion-entries", "UPDATE inbox SET kind = 'completion' WHERE id = 'inb_{n}_3'"),
     fault("input-kind", "UPDATE inbox SET kind = 'command' WHERE id = 'inb_{n}_3'"),
     fault(
         "no-outcome", "UPDATE turn SET outcome = NULL WHERE id = 'trn_{n}_3'", finds="turn-state"

@@ -27,6 +27,7 @@ from clew.core.work_queue import (
     StartTurn,
     WaitUntil,
     next_work,
+    select_interruption,
     select_steering,
 )
 from clew.errors import UsageError
@@ -144,7 +145,7 @@ def test_a_message_that_still_collects_is_waited_for_with_all_behind_it() -> Non
     assert next_work(line, NOW) == WaitUntil(until=LATER)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in InboxKind if kind is not InboxKind.MESSAGE])
+@pytest.mark.parametrize("kind", [InboxKind.COMMAND, InboxKind.EXPIRY])
 def test_a_command_is_carried_out_in_its_place(kind: InboxKind) -> None:
     line = [item(1, kind=kind), item(2)]
     assert next_work(line, NOW) == RunCommand(item=line[0])
@@ -177,6 +178,25 @@ def test_messages_that_steer_join_and_those_that_queue_stay() -> None:
     assert select_steering([steer, queue, collect, late], NOW) == (steer, collect)
 
 
+def test_completions_begin_a_turn_with_the_message_behind_them_or_when_they_are_due() -> None:
+    ended, other = item(1, kind=InboxKind.COMPLETION), item(2, kind=InboxKind.COMPLETION)
+    late, said = replace(other, due_at=LATER), item(3, DoubleText.STEER)
+    burst = [item(n, DoubleText.COLLECT) for n in (3, 4)]
+    command = item(5, kind=InboxKind.COMMAND)
+    for line, work in (
+        ([ended, other, *burst, said], StartTurn(items=(ended, other, *burst))),
+        ([ended, other, said, command], StartTurn(items=(ended, other, said))),
+        ([ended, late, said], StartTurn(items=(ended,))),
+        ([late, command], WaitUntil(until=LATER)),
+        ([ended] * 12, StartTurn(items=(ended,) * 10)),
+    ):
+        assert next_work(line, NOW) == work, line
+    steering = [replace(one, double_text=DoubleText.STEER) for one in (ended, late, said)]
+    assert select_steering(steering, NOW) == (steering[0], steering[2])
+    assert select_interruption(steering, NOW) == (steering[2],)
+    assert select_interruption(steering[:1], NOW) == ()
+
+
 def test_nothing_steers_past_a_command() -> None:
     command = item(1, DoubleText.STEER, InboxKind.COMMAND)
     assert select_steering([command, item(2, DoubleText.STEER)], NOW) == ()
@@ -184,7 +204,8 @@ def test_nothing_steers_past_a_command() -> None:
 
 @given(LINES)
 def test_a_steering_message_precedes_every_command_and_is_due(line: list[InboxItem]) -> None:
-    commands = [n for n, one in enumerate(line) if one.kind is not InboxKind.MESSAGE]
+    said = (InboxKind.MESSAGE, InboxKind.COMPLETION)
+    commands = [n for n, one in enumerate(line) if one.kind not in said]
     for one in select_steering(line, NOW):
         assert line.index(one) < min(commands, default=len(line))
         assert one.due_at <= NOW

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 
 from clew.agent.attachments import make_attachment_line
 from clew.agent.protocols import RequestInfo
-from clew.core.entry import EntryKind, NewEntry, Role
+from clew.core.entry import CAUSE_KEY, EntryKind, NewEntry, Role
 from clew.core.text import sanitize_text
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import InlineFile
     from clew.core.client_history import HistoryMessage
+    from clew.core.completion import Cause
     from clew.core.ids import EntryId
 
 MESSAGE_FORMAT = "pydantic-ai/2"
@@ -70,6 +71,20 @@ def make_user_draft(
         return draft
     told = UserPromptPart(_make_content([preface, *content]), timestamp=said_at)
     return replace(draft, message=dump_message(ModelRequest(parts=[*parts[:-1], told])))
+
+
+def make_completion_draft(
+    entry_id: EntryId, text: str, told: str, *, cause: Cause, said_at: datetime
+) -> NewEntry:
+    """
+    Return what has ended as an entry; ``told`` is the text as the model reads it.
+
+    It is sent as a message of the user, since there is no other place for it: its metadata
+    says that no person wrote it.
+    """
+    said = UserPromptPart(sanitize_text(told), timestamp=said_at)
+    message = ModelRequest(parts=[said], metadata={CAUSE_KEY: [cause.kind, cause.id]})
+    return replace(message_to_draft(entry_id, message), text=sanitize_text(text))
 
 
 def add_notes(draft: NewEntry, notes: Sequence[tuple[str, str]]) -> NewEntry:

@@ -156,7 +156,7 @@ class RecordPrinter:
                 self._out.style_dim(to_single_line(entry.text, _TOOL_RESULT_WIDTH)) + "\n"
             )
             return
-        who = ROLE_LABELS[entry.role]
+        who = "report" if entry.is_caused else ROLE_LABELS[entry.role]
         self._out.write(f"\n{self._out.style_bold(who)}  {self._out.style_dim(stamp)}\n")
         text = (
             to_single_line(entry.text, _TOOL_RESULT_WIDTH)

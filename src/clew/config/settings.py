@@ -157,6 +157,14 @@ class AgentSettings:
         "for a person, or for a model or tool longer than a second, makes room for another.",
     )
 
+    unattended_tokens: int = setting(
+        integer_type(least=0),
+        500_000,
+        "Tokens a day, for the conversations of one person or group, of turns that no person "
+        "began, such as those about the end of a process; above it, the agent reads of it with "
+        "the next message.",
+    )
+
     @property
     def uses_features(self) -> bool:
         """Return whether the agent gets what features add."""

@@ -164,6 +164,8 @@ class ChatNotice(enum.StrEnum):
     """Fixed notice of Clew to a chat; ``clew.wording`` has its text."""
 
     BUSY = "busy"  #: the message was rejected, since another turn is unfinished
+    ROUNDS_WITHOUT_PERSON = "rounds_without_person"
+    UNATTENDED_TOKENS_SPENT = "unattended_tokens_spent"
     EXPIRED = "expired"  #: a new conversation; details: id of the one before, why it ended
     UNFINISHED = "unfinished"  #: no answer follows the preview
 

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 GENESIS = bytes(32)
 
 
+#: Key of the metadata of a user's message that no person wrote: the kind and id of its cause.
+CAUSE_KEY = "clew_cause"
+#: A pattern of SQL for such messages: within a text, the quotation marks would be escaped.
+CAUSED_PATTERN = f'%"{CAUSE_KEY}":%'
+
+
 class EntryKind(enum.Enum):
     MESSAGE = "message"  #: part of the context
     ATTEMPT = "attempt"  #: a model request that failed or was cut: outside the context
@@ -66,6 +72,11 @@ class Entry:
     created_at: datetime
     prev_hash: bytes
     hash: bytes
+
+    @property
+    def is_caused(self) -> bool:
+        """Return whether it is a message of the user that no person wrote."""
+        return self.role is Role.USER and f'"{CAUSE_KEY}":' in self.message
 
 
 def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:

@@ -103,7 +103,7 @@ class InboxItem:
     def is_internal(self) -> bool:
         """Return whether Clew queued it by itself: people did not ask for it and do not see it."""
         is_end = self.kind is InboxKind.COMMAND and self.text == END_COMMAND
-        return is_end or self.kind is InboxKind.EXPIRY
+        return is_end or self.kind in (InboxKind.EXPIRY, InboxKind.COMPLETION)
 
     def is_due(self, now: datetime) -> bool:
         """Return whether the item may be processed now."""

@@ -22,4 +22,6 @@ class SystemNote(enum.StrEnum):
     NOT_IN_TIME = "not_in_time"
     PERSON_EXCLUDED = "person_excluded"
     ROLLED_BACK = "rolled_back"
+    ROUNDS_WITHOUT_PERSON = "rounds_without_person"
     TURN_ENDED = "turn_ended"
+    UNATTENDED_TOKENS_SPENT = "unattended_tokens_spent"

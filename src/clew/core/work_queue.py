@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from clew.core import completion
 from clew.core.double_text import MAX_COLLECTED, DoubleText
 from clew.core.inbox import InboxItem, InboxKind
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartTurn:
-    """Start one turn with these messages, in this order."""
+    """Start one turn with these messages and completions, in this order."""
 
     items: tuple[InboxItem, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunCommand:
-    """Run this command, expiry or completion."""
+    """Run this command or expiry."""
 
     item: InboxItem
 
@@ -48,6 +49,8 @@ def next_work(line: Sequence[InboxItem], now: datetime) -> Work | None:
     if not line:
         return None
     first = line[0]
+    if first.kind is InboxKind.COMPLETION:
+        return _report(line, now)
     if first.kind is not InboxKind.MESSAGE:
         return RunCommand(item=first)
     if not first.is_due(now):
@@ -56,6 +59,20 @@ def next_work(line: Sequence[InboxItem], now: datetime) -> Work | None:
         return StartTurn(items=(first,))
     burst = takewhile(lambda item: _joins_burst(first, item, now), line)
     return StartTurn(items=tuple(burst)[:MAX_COLLECTED])
+
+
+def _report(line: Sequence[InboxItem], now: datetime) -> Work:
+    """Return the work for a queue that begins with completions: a person waits for none of them."""
+    reports = tuple(takewhile(lambda item: item.kind is InboxKind.COMPLETION, line))
+    due = tuple(takewhile(lambda item: item.is_due(now), reports))
+    behind = next_work(line[len(reports) :], now)
+    if due == reports and isinstance(behind, StartTurn):
+        return StartTurn(items=(*reports, *behind.items))
+    if due:
+        return StartTurn(items=due[: completion.MAX_COLLECTED])
+    if isinstance(behind, WaitUntil):
+        return WaitUntil(until=min(reports[0].due_at, behind.until))
+    return WaitUntil(until=reports[0].due_at)
 
 
 def _joins_burst(first: InboxItem, item: InboxItem, now: datetime) -> bool:
@@ -68,10 +85,18 @@ def _joins_burst(first: InboxItem, item: InboxItem, now: datetime) -> bool:
 
 
 def select_steering(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:
-    """Return the messages that join a running turn now: those before any command."""
-    before_commands = takewhile(lambda item: item.kind is InboxKind.MESSAGE, line)
+    """Return the messages and completions that join a running turn now: those before a command."""
+    before_commands = takewhile(
+        lambda item: item.kind in (InboxKind.MESSAGE, InboxKind.COMPLETION), line
+    )
     return tuple(
         item
         for item in before_commands
         if item.double_text in (DoubleText.STEER, DoubleText.COLLECT) and item.is_due(now)
     )
+
+
+def select_interruption(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:
+    """Return the messages that join a turn now although it waits for answers: those of people."""
+    joining = select_steering(line, now)
+    return tuple(item for item in joining if item.kind is InboxKind.MESSAGE)

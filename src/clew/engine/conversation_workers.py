@@ -17,6 +17,7 @@ import structlog
 from clew.core.turn import StartMode
 from clew.engine.cancellation import shield_until_done
 from clew.engine.event_bus import STORE_CHANGED
+from clew.engine.held_completions import hold_completion
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.queued_commands import COMPRESS
 from clew.engine.turn_concurrency import TurnLimiter
@@ -219,6 +220,8 @@ class ConversationWorkers:
         try:
             if begun.turn is not None:
                 await TurnRunner(self._services, begun, woken=actor.woken, permit=slot).run()
+            elif begun.item is not None and begun.held is not None:
+                await hold_completion(self._services, begun.lease, begun.item, begun.held)
             elif begun.item is not None:
                 await self._execute(begun.lease, begun.item)
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
@@ -261,6 +264,7 @@ class ConversationWorkers:
                 compose=compose_user_message,
                 session_ids=self._services.session_ids,
                 duration=self._services.lease_duration,
+                limits=self._services.unattended_limits,
             )
         )
 

@@ -1,4 +1,4 @@
-"""Queued commands: inbox items other than messages, run by the holder of the lease."""
+"""Queued commands: what people and Clew ask of a conversation, run by the holder of the lease."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.core.channel_events import strip_file_lines
 from clew.core.double_text import DoubleText
 from clew.core.entry import EntryKind, NewEntry
 from clew.core.ids import InboxId
-from clew.core.inbox import END_COMMAND, NewInput
+from clew.core.inbox import END_COMMAND, InboxKind, NewInput
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
 from clew.engine.turn_log import make_entry_id
@@ -131,14 +131,18 @@ def _handle_retry(
     conversation = lease.conversation_id
     exchange = branches.find_recent_exchange(t, conversation)
     session = _rewind_to(t, lease, item, exchange.first - 1, session_ids)
-    payload = "{}" if exchange.turn is None else inbox.get_turn_payload(t, exchange.turn)
+    kind = InboxKind.COMPLETION if exchange.caused else InboxKind.MESSAGE
+    payload = "{}"
+    if exchange.turn is not None:
+        payload = inbox.get_turn_payload(t, exchange.turn, kind=kind)
     inbox.accept_input(
         t,
         NewInput(
             id=make_retry_id(item.id),
+            kind=kind,
             # Its files are attached again, each with its line.
             text=strip_file_lines(exchange.text, payload),
-            double_text=DoubleText.QUEUE,
+            double_text=DoubleText.STEER if exchange.caused else DoubleText.QUEUE,
             payload=payload,
         ),
         target=_resolve_target(t, conversation, _parse_payload(item).get("route")),

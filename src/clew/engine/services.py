@@ -11,13 +11,14 @@ from clew.core.reset_policy import ResetPolicy
 from clew.engine.context_notes import ContextNotes
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.plugin.registry import Features
-from clew.store.transactions import leases
+from clew.store.transactions import leases, turns
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from clew.agent.failover import ModelChain
     from clew.agent.loop import AgentLoop
+    from clew.core.completion import UnattendedLimits
     from clew.core.ids import IdGenerator, SessionIdFactory
     from clew.engine.after_turn import AfterTurnQueue
     from clew.engine.compaction import CompactionService
@@ -51,6 +52,7 @@ class EngineServices:
     session_ids: SessionIdFactory = new_session_id
     lease_duration: timedelta = leases.LEASE_DURATION
     turns_at_once: int = DEFAULT_LIMIT
+    unattended_limits: UnattendedLimits = turns.UNLIMITED
     features: Features = field(default_factory=Features)
     #: The services that features are given.
     feature_context: FeatureContext

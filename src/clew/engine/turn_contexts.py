@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from clew.core.completion import count_hops, is_attended
 from clew.core.ids import SessionId
 from clew.engine.hook_dispatch import get_platform
 from clew.plugin.turn_context import TurnContext
 from clew.store.transactions.conversations import get_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from clew.core.ids import ConversationId, TurnId
     from clew.core.inbox import InboxItem
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from clew.engine.services import EngineServices
     from clew.store.contract import Tx
     from clew.store.transactions.turns import StartedWork
-
-#: Keys of an input's payload, set by programs that begin turns without a person.
-UNATTENDED_KEY, HOPS_KEY = "unattended", "hops"
 
 
 def make_turn_context(services: EngineServices, started: StartedWork) -> TurnContext:
@@ -61,7 +59,7 @@ def build_turn_context(
     turn: TurnId,
     route: RouteKey | None,
     scope: Scope,
-    payloads: Iterable[str],
+    payloads: Sequence[str],
     session: SessionId = SessionId(""),  # noqa: B008  (a string)
 ) -> TurnContext:
     """Return the context of a turn with these inputs."""
@@ -75,8 +73,8 @@ def build_turn_context(
         scope=scope,
         people=tuple(dict.fromkeys(senders)),
         platform=get_platform(route),
-        attended=not (inputs and all(one.get(UNATTENDED_KEY) for one in inputs)),
-        hops=max((one.get(HOPS_KEY, 0) for one in inputs), default=0),
+        attended=is_attended(payloads),
+        hops=count_hops(payloads),
         sandbox_level=services.feature_context.settings.sandbox.level,
         services=services.feature_context,
     )

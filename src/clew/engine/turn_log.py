@@ -12,11 +12,13 @@ from clew.agent.compactor import estimate_size, get_reported_tokens
 from clew.agent.protocols import LoopContext
 from clew.core.channel_events import split_file_parts
 from clew.core.compaction import is_credible_count
+from clew.core.completion import read_cause
 from clew.core.delivery import DeliveryKind, OutboundText
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expiry_notice import read_notice
 from clew.core.ids import EntryId, SessionId
+from clew.core.inbox import InboxKind
 from clew.core.model_changed import read_model_change
 from clew.engine.context_cache import estimate_context_tokens
 from clew.engine.store_retry import retry_shielded
@@ -57,15 +59,23 @@ def make_entry_id(inbox_id: InboxId) -> EntryId:
 def compose_user_message(item: InboxItem) -> NewEntry:
     """Return the user message of an inbox item; its id follows from the item's."""
     entry_id = make_entry_id(item.id)
+    changed = read_model_change(item.payload)
+    preface = None if changed is None else wording.format_model_change(*changed)
+    cause = read_cause(item.payload) if item.kind is InboxKind.COMPLETION else None
+    if cause is not None:
+        told = wording.format_completion_for_model(cause, item.text)
+        told = told if preface is None else f"{preface}\n{told}"
+        return messages.make_completion_draft(
+            entry_id, item.text, told, cause=cause, said_at=item.received_at
+        )
     said = split_file_parts(item.text, item.payload)
     left = read_notice(item.payload)
-    changed = read_model_change(item.payload)
     return messages.make_user_draft(
         entry_id,
         said,
         said_at=item.received_at,
         note=None if left is None else wording.format_expiry_for_model(left),
-        preface=None if changed is None else wording.format_model_change(*changed),
+        preface=preface,
     )
 
 

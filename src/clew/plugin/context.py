@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from clew.core.completion import Cause, NewCompletion, make_completion_id
+from clew.store.transactions.completions import accept_completion
+
 if TYPE_CHECKING:
     from clew.config.settings import Settings
-    from clew.core.ids import IdGenerator
+    from clew.core.ids import ConversationId, IdGenerator, TurnId
     from clew.core.side_answer import SideAnswer
     from clew.store.contract import Store
 
@@ -36,3 +39,30 @@ class FeatureContext:
     store: Store
     ids: IdGenerator
     ask_model: AskModel
+
+    async def wake(
+        self,
+        conversation: ConversationId,
+        *,
+        kind: str,
+        id: str,
+        text: str,
+        turn: TurnId | None = None,
+    ) -> bool:
+        """
+        Tell the model of a conversation that something has ended; ``False`` if it is gone.
+
+        ``kind`` and ``id`` say what: ``process``, ``prc_…``. The text joins the running turn, or
+        begins one; it is never taken for a message of a person. The same end is told once.
+        ``turn`` is the one that began what has ended.
+        """
+        return await self.store.write(
+            accept_completion,
+            NewCompletion(
+                id=make_completion_id(id),
+                conversation=conversation,
+                text=text,
+                cause=Cause(kind=kind, id=id),
+                turn=turn,
+            ),
+        )

@@ -11,6 +11,7 @@ import pytest
 
 from clew.core.entry import NewEntry, Role
 from clew.core.ids import ConversationId, EntryId, InboxId, OwnerId, SessionId
+from clew.core.inbox import InboxKind
 from clew.core.route import Route, local_route
 from clew.errors import LeaseLost, NotFound, OperationRefused, UsageError
 from clew.store.transactions import context, entries, inbox, turn_queries
@@ -42,7 +43,10 @@ CHATS = ROUTES[1:]
 
 def compose(item: InboxItem) -> NewEntry:
     """The entry of an input: the same each time."""
-    text = json.dumps({"user": item.id, "text": item.text})
+    told: dict[str, object] = {"user": item.id, "text": item.text}
+    if item.kind is InboxKind.COMPLETION:
+        told["clew_cause"] = ["process", item.id]
+    text = json.dumps(told)
     return NewEntry(
         id=EntryId(f"ent_{item.id}"), role=Role.USER, text=item.text, format=FORMAT, message=text
     )

@@ -13,7 +13,7 @@ from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, OwnerId, TurnId
 from clew.core.journal import CallKey, CallStatus
 from clew.core.turn import StopRequest, TurnOutcome, TurnState
-from clew.core.work_queue import RunCommand, StartTurn, select_steering
+from clew.core.work_queue import RunCommand, StartTurn, select_interruption, select_steering
 from clew.errors import InvalidTransition, LeaseHeld, LeaseLost, SessionEnded, TurnRolledBack
 from clew.store.transactions import (
     approvals,
@@ -129,12 +129,17 @@ def _goes_on(sim: Sim, thread: Thread) -> bool:
         return False
     if doing.state is TurnState.RUNNING or doing.stop is not None or not doing.approvals:
         return True
-    return bool(sim.desk.do(_steering, thread.id))
+    return bool(sim.desk.do(_interrupting, thread.id))
 
 
 def _steering(t: Tx, conversation: ConversationId) -> list[InboxId]:
     now = turns.from_millis(t.now)
     return [item.id for item in select_steering(inbox.list_open_items(t, conversation), now)]
+
+
+def _interrupting(t: Tx, conversation: ConversationId) -> bool:
+    now = turns.from_millis(t.now)
+    return bool(select_interruption(inbox.list_open_items(t, conversation), now))
 
 
 def _follow(

@@ -61,13 +61,16 @@ CHECKS: tuple[Check, ...] = (
     ),
     sql_check(
         "input-kind",
-        "Only messages lead to turns or are rejected, and only the rest is executed.",
+        "Only messages and completions lead to turns, only messages are rejected, and no message "
+        "is executed.",
         """
         SELECT i.conversation_id, CAST(NULL AS BIGINT), i.id, 0,
                'input ' || i.id || ' is a ' || i.kind || ', its outcome is ' || i.outcome
         FROM inbox i
         WHERE ((i.kind = 'message' AND i.outcome = 'executed')
-            OR (i.kind <> 'message' AND i.outcome IN ('turn', 'merged', 'steered', 'rejected')))
+            OR (i.kind NOT IN ('message', 'completion')
+                AND i.outcome IN ('turn', 'merged', 'steered'))
+            OR (i.kind <> 'message' AND i.outcome = 'rejected'))
           {=i.id}
         """,
         decide="leave it: nothing is done with it any more",
@@ -85,6 +88,26 @@ CHECKS: tuple[Check, ...] = (
         """,
         decide="read the log of its conversation: if the message is not in it, send it again",
         refused=True,
+    ),
+    sql_check(
+        "completion-entries",
+        "A turn has an entry that no person wrote for each completion that it took, and no other.",
+        """
+        SELECT t.conversation_id, t.first_seq, t.id, 0,
+               'turn ' || t.id || ' took ' || COALESCE(i.ended, 0) || ' completions, and has '
+               || COALESCE(e.told, 0) || ' entries that no person wrote'
+        FROM turn t LEFT JOIN (
+            SELECT turn_id, count(*) AS told FROM entry
+            WHERE turn_id IS NOT NULL AND role = 'user' AND message LIKE '%"clew_cause":%'
+            GROUP BY turn_id
+        ) e ON e.turn_id = t.id LEFT JOIN (
+            SELECT turn_id, count(*) AS ended FROM inbox
+            WHERE kind = 'completion' AND turn_id IS NOT NULL GROUP BY turn_id
+        ) i ON i.turn_id = t.id
+        WHERE COALESCE(e.told, 0) <> COALESCE(i.ended, 0) {t.conversation_id}
+        """,
+        decide="read the turn in the log: what its completions told may be there as the words of "
+        "a person",
     ),
     sql_check(
         "event-stored",

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.core import session as reasons
+from clew.core.entry import CAUSED_PATTERN
 from clew.core.session import Head
 from clew.core.session_base import InlineMessage, extend_base
 from clew.errors import UsageError
@@ -103,19 +104,22 @@ def undo_compaction(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """User messages that began one turn, and everything up to the next user message."""
+    """Messages of a person that began one turn, and everything up to the next one."""
 
     #: Seq of its first message.
     first: int
     turn: TurnId | None
-    #: Text of the user messages.
+    #: Text of the messages.
     text: str
+    #: No person wrote them: the turn was begun by completions alone.
+    caused: bool = False
 
 
 class _UserMessage(NamedTuple):
     seq: int
     turn: TurnId | None
     text: str
+    caused: bool
 
 
 def find_recent_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exchange:
@@ -130,18 +134,25 @@ def find_recent_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) 
     copied = None in in_context
     found = t.fetch_all(
         """
-        SELECT seq, turn_id, text FROM entry
+        SELECT seq, turn_id, text, CASE WHEN message LIKE $2 THEN 1 ELSE 0 END FROM entry
         WHERE conversation_id = $1 AND kind = 'message' AND role = 'user' ORDER BY seq
         """,
         conversation,
+        CAUSED_PATTERN,
     )
     said = [message for row in found if (message := _UserMessage(*row)).seq in in_context]
     exchanges = [list(each) for _, each in groupby(said, key=_exchange_key)]
     if not 1 <= back <= len(exchanges):
         raise UsageError(_too_far_message(len(exchanges), copied=copied))
-    messages = exchanges[-back]
-    text = "\n\n".join(message.text for message in messages)
-    return Exchange(first=messages[0].seq, turn=messages[0].turn, text=text)
+    # The completions that came with a person's message stay when it is taken back.
+    written = [message for message in exchanges[-back] if not message.caused]
+    messages = written or exchanges[-back]
+    return Exchange(
+        first=messages[0].seq,
+        turn=messages[0].turn,
+        text="\n\n".join(message.text for message in messages),
+        caused=not written,
+    )
 
 
 def _exchange_key(message: _UserMessage) -> TurnId | int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.clock import to_millis
 from clew.core.inbox import CLOCK_SKEW, InboxKind
 from clew.core.turn import StartMode, TurnState, start_mode
-from clew.core.work_queue import select_steering
+from clew.core.work_queue import select_interruption
 from clew.store.transactions.inbox import list_open_items
 from clew.store.transactions.leases import may_take_over
 
@@ -76,8 +76,8 @@ def find_due_work(
 
 
 def _steering_due_at(t: Tx, conversation: ConversationId) -> int | None:
-    """Return when the first steering message is due, or ``None``."""
-    joining = select_steering(list_open_items(t, conversation), _END_OF_TIME)
+    """Return when the first message is due that ends the wait, or ``None``."""
+    joining = select_interruption(list_open_items(t, conversation), _END_OF_TIME)
     times = (
         _effective_due_at(t, to_millis(item.due_at), to_millis(item.received_at))
         for item in joining
@@ -118,9 +118,9 @@ def find_next_work(
     _, due_at, owner, expires_at, kind, received_at = front
     if me is not None and not _is_free(t, owner, expires_at, me, duration):
         return None
-    message = kind == InboxKind.MESSAGE.value
+    begins_turn = kind in (InboxKind.MESSAGE.value, InboxKind.COMPLETION.value)
     at = _effective_due_at(t, due_at, received_at)
-    return DueWork(at=at, start_mode=StartMode.IN_ORDER if message else StartMode.AT_ONCE)
+    return DueWork(at=at, start_mode=StartMode.IN_ORDER if begins_turn else StartMode.AT_ONCE)
 
 
 def get_due_delay(

@@ -87,8 +87,7 @@ def accept_input(
         first = find_accepted(t, item.id, duplicate=False)
         assert first is not None
         return first
-    if item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
-        _join_collect_window(t, item.id, conversation, route)
+    _set_due_times(t, item, conversation, route, ahead)
     if turn is not None and outcome is None:
         _stop_turn_by_rule(t, turn, item)
     t.notify(conversation)
@@ -205,6 +204,28 @@ def _stop_turn_by_rule(t: Tx, turn: Turn, item: NewInput) -> None:
     """Ask the running turn to stop if the double-text rule of the new message says so."""
     if item.double_text in _STOP_BY_RULE:
         request_stop(t, turn.id, _STOP_BY_RULE[item.double_text])
+
+
+def _set_due_times(
+    t: Tx, item: NewInput, conversation: ConversationId, route: str | None, ahead: int
+) -> None:
+    if item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
+        _join_collect_window(t, item.id, conversation, route)
+    if ahead and item.kind is not InboxKind.COMPLETION:
+        _release_completions(t, item.id, conversation)
+
+
+def _release_completions(t: Tx, inbox_id: InboxId, conversation: ConversationId) -> None:
+    """Have completions wait no longer than the input behind them."""
+    t.execute(
+        """
+        UPDATE inbox SET due_at = (SELECT b.due_at FROM inbox b WHERE b.id = $2)
+        WHERE conversation_id = $1 AND outcome IS NULL AND kind = 'completion'
+              AND due_at > (SELECT b.due_at FROM inbox b WHERE b.id = $2)
+        """,
+        conversation,
+        inbox_id,
+    )
 
 
 def _join_collect_window(
@@ -352,7 +373,11 @@ def find_turn_of_item(t: Tx, inbox_id: InboxId) -> Turn | None:
     return rows.TURN.fetch_one(t, "WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
 
 
-def get_turn_payload(t: Tx, turn: TurnId) -> str:
-    """Return the payload of a turn's first input."""
-    found = t.fetch_value("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
+def get_turn_payload(t: Tx, turn: TurnId, *, kind: InboxKind = InboxKind.MESSAGE) -> str:
+    """Return the payload of a turn's first input of a kind."""
+    found = t.fetch_value(
+        "SELECT payload FROM inbox WHERE turn_id = $1 AND kind = $2 ORDER BY n LIMIT 1",
+        turn,
+        kind.value,
+    )
     return "{}" if found is None else found

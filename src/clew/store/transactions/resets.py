@@ -51,13 +51,20 @@ def start_new_conversation(
     t.execute(
         """
         UPDATE inbox SET outcome = $3, note = $4, resolved_at = $5
-        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL
+        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL AND kind <> 'completion'
         """,
         old,
         route.key,
         InboxOutcome.CANCELLED.value,
         SystemNote.CONVERSATION_RESET.value,
         t.now,
+    )
+    # What has ended is still told to the agent, but no more in this chat.
+    t.execute(
+        "UPDATE inbox SET route = NULL "
+        "WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL AND kind = 'completion'",
+        old,
+        route.key,
     )
     if turn := find_unfinished_turn(t, old):
         request_stop(t, turn.id, StopRequest.INTERRUPT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.entry import CAUSED_PATTERN
 from clew.store.transactions.conversations import get_conversation, open_route, rename_conversation
 
 if TYPE_CHECKING:
@@ -86,14 +87,16 @@ def discard_pending_title(t: Tx, conversation: ConversationId, title: str) -> No
 
 
 def read_first_exchange(t: Tx, conversation: ConversationId) -> tuple[str, str] | None:
-    """Return the first user text and the first answer; ``None`` before there is an answer."""
+    """Return the first text of a person and the first answer; ``None`` before an answer."""
     found = t.fetch_all(
         """
         SELECT role, text FROM entry
         WHERE conversation_id = $1 AND kind = 'message' AND text <> '' AND role <> 'tool'
+              AND (role <> 'user' OR message NOT LIKE $2)
         ORDER BY seq LIMIT 20
         """,
         conversation,
+        CAUSED_PATTERN,
     )
     said = next((text for role, text in found if role == "user"), None)
     answer = next((text for role, text in found if role == "assistant"), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.entry import CAUSED_PATTERN
 from clew.core.turn import TurnState
 from clew.errors import NotFound
 from clew.store.transactions import rows
@@ -97,14 +98,16 @@ def is_first_turn(t: Tx, turn: Turn, session: SessionId) -> bool:
 
 
 def read_user_texts(t: Tx, turn: Turn) -> list[str]:
-    """Return the user's texts in a turn, in order."""
+    """Return the texts of people in a turn, in order."""
     return t.fetch_column(
         """
         SELECT text FROM entry
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND role = 'user'
+              AND message NOT LIKE $4
         ORDER BY seq
         """,
         turn.conversation_id,
         turn.first_seq,
         turn.id,
+        CAUSED_PATTERN,
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core import session as reasons
+from clew.core.completion import UnattendedLimits
 from clew.core.entry import Entry, NewEntry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.model_changed import attach_model_change
@@ -17,10 +19,17 @@ from clew.core.session import Head
 from clew.core.system_note import SystemNote
 from clew.core.transitions import check_transition
 from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
-from clew.core.work_queue import RunCommand, StartTurn, next_work, select_steering
+from clew.core.work_queue import (
+    RunCommand,
+    StartTurn,
+    next_work,
+    select_interruption,
+    select_steering,
+)
 from clew.errors import LeaseLost, StoreError, TurnRolledBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open_approvals
+from clew.store.transactions.completions import find_hold_reason
 from clew.store.transactions.context import build_session_base
 from clew.store.transactions.conversations import get_scope
 from clew.store.transactions.deliveries import add_deliveries, close_previews, deliver_turn_text
@@ -46,6 +55,8 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.store.contract import Tx
 
+#: For callers that have no limits of their own.
+UNLIMITED = UnattendedLimits(tokens=sys.maxsize)
 #: Builds the user message of an inbox item; pure and deterministic.
 MessageComposer = Callable[[InboxItem], NewEntry]
 #: Adds what features tell the model to the user messages of these items.
@@ -62,8 +73,11 @@ class StartedWork:
     turn: Turn | None
     #: Whether the turn had begun before; its context determines the next step.
     resumed: bool = False
-    #: A command, expiry or completion at the front of the queue, if there is no turn.
+    #: What is at the front of the queue, if there is no turn: a command, an expiry, or a
+    #: completion that is held back.
     item: InboxItem | None = None
+    #: Why the completion begins no turn.
+    held: SystemNote | None = None
     #: Route of the turn's first input, where its approvals are requested.
     route: RouteKey | None = None
     scope: Scope = LOCAL
@@ -81,14 +95,15 @@ def begin_work(  # noqa: PLR0913  (each is needed in the one commit)
     session_ids: SessionIdFactory,
     duration: timedelta = leases.LEASE_DURATION,
     annotate: DraftAnnotator | None = None,
+    limits: UnattendedLimits = UNLIMITED,
 ) -> StartedWork | None:
     """
     Acquire the lease and the next work of a conversation.
 
     Returns ``None``, without a lease, if there is no work. An unfinished turn continues
     (counted as a resume if its owner was lost). Else the items at the front of the queue
-    are consumed by their double-text rule: messages become the first entries of turn
-    ``turn``, and a closed conversation is reopened first. Acquiring, consuming and
+    are consumed by their double-text rule: messages and completions become the first entries
+    of turn ``turn``, and a closed conversation is reopened first. Acquiring, consuming and
     appending are one commit. Repeating it as the same owner returns the same turn.
 
     :raises NotFound: if there is no such conversation
@@ -99,7 +114,7 @@ def begin_work(  # noqa: PLR0913  (each is needed in the one commit)
     if unfinished is not None:
         begun = _continue_turn(t, acquired, unfinished)
     else:
-        begun = _start_next(t, acquired.lease, turn, compose, session_ids, annotate)
+        begun = _start_next(t, acquired.lease, turn, compose, session_ids, annotate, limits)
     if begun is None:
         leases.release_lease(t, acquired.lease)
     return begun
@@ -128,7 +143,7 @@ def _may_continue(t: Tx, turn: Turn) -> bool:
     """Return whether a waiting turn has all answers, a stop, or a new user message."""
     if turn.stop is not None:
         return True
-    if select_steering(list_open_items(t, turn.conversation_id), from_millis(t.now)):
+    if select_interruption(list_open_items(t, turn.conversation_id), from_millis(t.now)):
         deny_open_approvals(t, turn.id, note=SystemNote.NEW_MESSAGE)
         return True
     return not t.exists("SELECT 1 FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
@@ -169,10 +184,13 @@ def _start_next(
     compose: MessageComposer,
     session_ids: SessionIdFactory,
     annotate: DraftAnnotator | None,
+    limits: UnattendedLimits,
 ) -> StartedWork | None:
     match next_work(lock_open_items(t, lease.conversation_id), from_millis(t.now)):
+        case StartTurn(items=items) if reason := find_hold_reason(t, items, limits):
+            return StartedWork(lease=lease, turn=None, item=items[0], held=reason)
         case StartTurn(items=items):
-            session = _ensure_open_session(t, lease, turn, session_ids)
+            session = ensure_open_session(t, lease, f"{turn}:reopen", session_ids)
             _insert_turn(t, lease, turn)
             told = _with_model_change(t, lease.conversation_id, items)
             drafts = [compose(item) for item in told]
@@ -215,8 +233,8 @@ def _input_outcomes(count: int) -> list[InboxOutcome]:
     return [InboxOutcome.TURN, *[InboxOutcome.MERGED] * (count - 1)]
 
 
-def _ensure_open_session(
-    t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIdFactory
+def ensure_open_session(
+    t: Tx, lease: Lease, operation: str, session_ids: SessionIdFactory
 ) -> SessionId:
     """Return the head, reopened if the conversation was closed."""
     head = get_head(t, lease.conversation_id)
@@ -224,7 +242,7 @@ def _ensure_open_session(
         head = rotate_session(
             t,
             lease,
-            operation=f"{turn}:reopen",
+            operation=operation,
             expected=Head(session=head.id, last_seq=leases.verify_lease_for_write(t, lease)),
             base=build_session_base(t, head.id),
             reason=reasons.REOPEN,

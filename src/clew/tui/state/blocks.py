@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from clew.core.entry import CAUSE_KEY
 from clew.core.journal import CallStatus, status_from_result
 from clew.tui.state.view import (
     Block,
@@ -52,6 +53,8 @@ def build_blocks(entry: EntryLike) -> list[Block]:
         return (
             [_make_block(entry, BlockKind.NOTE, f"no answer: {entry.text}")] if entry.text else []
         )
+    if entry.role == "user" and _get_field(_get_field(entry.message, "metadata"), CAUSE_KEY):
+        return [_make_block(entry, BlockKind.NOTE, entry.text)]
     if entry.role == "user":
         return [_make_block(entry, BlockKind.USER, entry.text)]
     if entry.role == "assistant":

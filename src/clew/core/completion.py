@@ -1,0 +1,112 @@
+"""Completions: inputs by which something that went on by itself tells that it has ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from clew.core.ids import InboxId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from clew.core.ids import ConversationId, TurnId
+
+#: Completions are collected for this long …
+COLLECT_FOR: Final = timedelta(seconds=3)
+#: … or until there are so many.
+MAX_COLLECTED: Final = 10
+#: Turns in a row, each caused by the one before, that run without a message from a person.
+MAX_HOPS: Final = 5
+
+#: Keys of an input's payload. Programs that begin turns without a person set the first two.
+UNATTENDED_KEY, HOPS_KEY = "unattended", "hops"
+_CAUSE_KEY = "cause"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cause:
+    """What a completion is about: ``process``, ``prc_…``."""
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewCompletion:
+    """A completion before it is accepted."""
+
+    #: Made from the cause: the same end is accepted once.
+    id: InboxId
+    conversation: ConversationId
+    #: For the model, and for people who read the log.
+    text: str
+    cause: Cause
+    #: The turn that began what has ended, if one did.
+    turn: TurnId | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnattendedLimits:
+    """How far turns may go that no person began."""
+
+    #: Tokens of such turns in a day, for each scope.
+    tokens: int
+
+
+def make_completion_id(cause: str) -> InboxId:
+    """Return the id of the completion of what has this id."""
+    return InboxId(f"inb_{cause}")
+
+
+def write_payload(cause: Cause, begun_by: Sequence[str]) -> dict[str, object]:
+    """
+    Return the payload of a completion.
+
+    ``begun_by``: the payloads of the inputs of the turn that began what has ended. Its people
+    may answer questions, and lose the answer with their access.
+    """
+    payload: dict[str, object] = {
+        UNATTENDED_KEY: True,
+        HOPS_KEY: count_hops(begun_by) + 1,
+        _CAUSE_KEY: [cause.kind, cause.id],
+    }
+    for told in map(_parse, begun_by):
+        payload |= {key: told[key] for key in ("sender", "account") if key in told}
+    return payload
+
+
+def read_cause(payload: str) -> Cause | None:
+    """Return what an input tells the end of; ``None`` for others than completions."""
+    if f'"{_CAUSE_KEY}"' not in payload:
+        return None
+    found: list[str] | None = _parse(payload).get(_CAUSE_KEY)
+    return None if found is None else Cause(kind=found[0], id=found[1])
+
+
+def count_hops(payloads: Iterable[str]) -> int:
+    """Return how many turns without a person led to a turn with these inputs; 0 with a person."""
+    inputs = [_parse(payload) for payload in payloads]
+    if not all(one.get(UNATTENDED_KEY) for one in inputs):
+        return 0
+    return max((one.get(HOPS_KEY, 0) for one in inputs), default=0)
+
+
+def is_attended(payloads: Iterable[str]) -> bool:
+    """Return whether a person said one of these inputs of a turn."""
+    inputs = [_parse(payload) for payload in payloads]
+    return not (inputs and all(one.get(UNATTENDED_KEY) for one in inputs))
+
+
+def window_end(now: datetime, *, earlier: Sequence[datetime]) -> datetime:
+    """Return when completions are due that get one now and got others ``earlier``."""
+    if len(earlier) + 1 >= MAX_COLLECTED:
+        return now
+    return min(earlier, default=now) + COLLECT_FOR
+
+
+def _parse(payload: str) -> dict[str, Any]:
+    return json.loads(payload)
