@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Measured turns, in conversations of ``IN_ONE``.
 TURNS, IN_ONE = 300, 10
-#: What all features together may cost: a turn, and megabytes.
+#: Limits for all features together: factor for a turn, and megabytes.
 LONGER, LARGER = 1.25, 12.0
 _KINDS = {"none": ["features.disabled=" + ",".join(BUILT_IN)], "all": []}
 

@@ -18,7 +18,7 @@ class Figure:
     unit: str
     #: ``None`` where it is only printed.
     target: float | None = None
-    #: Whether more is better.
+    #: True if more is better.
     at_least: bool = False
     #: Against ``baseline`` of the same run.
     ratio: float | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Kept between runs; ``make clean`` removes it.
 BUILD = Path(__file__).parents[1] / "build" / "bench"
 
-#: What the tests' server leaves out for speed.
+#: Settings that the tests' server turns off for speed.
 _DURABLE = ("fsync = on", "synchronous_commit = on", "full_page_writes = on")
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: Measured turns of each kind beside each plugin, in conversations of this many.
 TURNS, IN_ONE = 250, 10
-#: How much longer a turn may take than without the plugin.
+#: Factor by which a turn may take longer than without the plugin.
 MOST = 1.1
-#: What every hook of a plugin does, by the name of the plugin; ``none`` has no plugin.
+#: The work of each plugin's hooks, by its name; ``none`` has no plugin.
 HOOKS = {
     "none": "",
     "good": "return None",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bench.corpus import Row
     from clew.store.contract import Store, Tx
 
-#: What a gateway may have beside the index while it is busy.
+#: Entries outside of the index that a busy gateway may have.
 TAIL = 2_000
 
 Query = tuple[str, Scope]

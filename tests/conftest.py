@@ -19,7 +19,7 @@ from tests.sent import watching
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-#: Where the workers of a run find its PostgreSQL home.
+#: The variable with the folder of the run's PostgreSQL server.
 HOME = "CLEW_TEST_POSTGRES_HOME"
 
 settings.register_profile(

@@ -43,9 +43,9 @@ SECTIONS = {
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contract:
     id: str
-    #: What is promised, in a few words.
+    #: The promise, in a few words.
     what: str
-    #: What a person notices of it.
+    #: Its effect for a person.
     seen: str
 
 

@@ -23,7 +23,7 @@ from tests import postgres
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-#: What is emptied row by row; above it a new database is cheaper.
+#: Bytes of a database that is emptied row by row; above, a new one is cheaper.
 LARGEST = 1 << 20
 
 SHAPE = """
@@ -48,7 +48,7 @@ SELECT md5(string_agg(thing, ',' ORDER BY thing)) FROM (
 """
 TABLES = "SELECT relname, pg_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
 PUBLIC = TABLES + " AND relnamespace = 'public'::regnamespace"
-#: What a migrated store holds from the start.
+#: The tables with which a migrated store begins.
 KEPT = TABLES + " AND relnamespace = 'kept'::regnamespace"
 OTHERS = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity

@@ -53,7 +53,7 @@ def run(
         if not ended:
             process.kill()
             wait([process.sentinel])
-        # Whoever starts one looks at all: of two that read one's end, one would read nothing.
+        # Starting a process polls all of them: of two that read one exit code, one gets nothing.
         with _looking:
             code = process.exitcode
         if not ended:

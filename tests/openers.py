@@ -44,7 +44,7 @@ class Talk:
         self._lock = threading.Lock()
         #: Said and answered, by conversation, in order.
         self.answered: dict[str, list[str]] = {f"{name}{n}": [] for n in range(people)}
-        #: What was not answered as it should be.
+        #: Wrong answers.
         self.wrong: list[str] = []
         self._times: list[float] = []
         self._threads = [

@@ -149,7 +149,7 @@ class Platform:
     """Functions that make, check and read the messages of one platform."""
 
     render: Callable[[str], Sequence[str]]
-    #: What people read of a message; fails where the platform would refuse it.
+    #: Returns the text that people read; fails if the platform would refuse the message.
     shown: Callable[[str], str]
 
 

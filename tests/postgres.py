@@ -110,7 +110,7 @@ class Home:
             return address.read_text()
 
     def _start(self) -> str:
-        # What a failed start of another worker left would hide the reason from us.
+        # Files left by another worker's failed start would hide the reason.
         shutil.rmtree(self.data, ignore_errors=True)
         self.call("initdb", *INITDB, "--pgdata", str(self.data))
         settings = self.data / "postgresql.conf"

@@ -17,7 +17,7 @@ from clew.sandbox.policy import CommandLimits, SandboxRequest, find_python
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Where there is none, a test is skipped; CI installs it.
+#: Tests are skipped where it is missing; CI installs it.
 needs_bubblewrap = pytest.mark.skipif(
     shutil.which("bwrap") is None and not os.environ.get("CI"),
     reason="bubblewrap is not installed (apt install bubblewrap)",

@@ -53,7 +53,7 @@ for name in WRAPPERS; do ln -sf "$(command -v $name)" "stubs/$name"; done
 echo 'enable -n echo pwd kill printf test [ true false' > prelude
 shopt -s nullglob dotglob
 procs=(/proc/[0-9]*); alone=${#procs[@]}
-# What a command left in the background must not log into the next command's file.
+# A process left in the background must not log into the next command's file.
 settle() {
   for try in {1..100}; do
     procs=(/proc/[0-9]*); (( ${#procs[@]} <= alone )) && return
@@ -180,7 +180,7 @@ class Generator:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        #: How much is changed: in half of the commands little, so that patterns allow some.
+        #: The share that is changed: small in half of the commands, so that patterns allow some.
         self._wildness = 1.0
 
     def commands(self, count: int) -> Iterator[str]:

@@ -35,7 +35,7 @@ IMPORTED_NOTICE: Final = (
 )
 NOT_ALLOWED_NOTICE: Final = "You may not answer that here: an operator can."
 
-#: Why a compaction did nothing.
+#: Reasons why a compaction did nothing.
 NOTHING_TO_COMPACT: Final = "there is nothing to compact yet"
 
 _NOTES: Final = {

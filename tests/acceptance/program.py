@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.testing import FakeProvider
 
 CLEW = str(Path(sys.executable).with_name("clew"))
-#: How long anything may take before a test gives up on it, in seconds.
+#: Seconds after which a test gives up waiting.
 PATIENCE = 120.0
 
 

@@ -71,7 +71,7 @@ def test_a_store_is_opened_by_others_backed_up_and_restored_under_load(
             for number in range(LASTINGS):
                 wait_for_answer(url, number)
             for name, count in before.items():
-                # What was answered before the backup began is in it; what came later, perhaps.
+                # Answers from before the backup are in it; later ones may be.
                 texts = said(url, name)
                 assert texts[: 2 * count : 2] == talk.answered[name][:count]
                 assert len(texts) <= 2 * (after[name] + 1)

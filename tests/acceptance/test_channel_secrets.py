@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from clew.testing import ProviderRequest
 
-#: What the keys of well-known services begin with.
+#: Prefixes of the keys of well-known services.
 SHAPES = (
     "sk-", "sk-proj-", "sk-ant-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xapp-", "AKIA",
     "ASIA", "AIza", "ya29.", "hf_", "npm_", "pypi-", "dop_v1_", "SG.", "key-", "sq0atp-",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: What tells platforms apart is tried on one database; both are tried on the first of them.
+#: Platforms that are tested on one database; Telegram is tested on both.
 OTHERS = sorted(FAKES.keys() - {"telegram"})
 
 

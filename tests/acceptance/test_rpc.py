@@ -101,7 +101,7 @@ async def _resumed(client: Blind, conversation: str, *, last: int) -> None:
     """From every seq the rest comes, once and in order."""
     for after in range(last):
         await client.call("events.subscribe", conversation=conversation, after=after)
-        # What was told before the answer came from the subscription before.
+        # Events before the response belong to the previous subscription.
         client.heard.clear()
         told = await client.until(lambda event: event["seq"] == last)
         entries = [event["seq"] for event in told if event["type"] == "entry"]

@@ -103,7 +103,7 @@ def test_any_gateway_accepts_its_lease_owner_answers_and_every_front_sees_it(
         post(two, "second", "talk")
         until(lambda: len(here.entries) == len(there.entries) == 6)
         assert (here.deltas, there.deltas) == ("the first answerecho: second", "")
-        # What is free is done where it came to.
+        # A free conversation is processed by the gateway that accepts the message.
         post(two, "third", "talk")
         until(lambda: len(here.entries) == len(there.entries) == 8)
         assert (here.deltas, there.deltas) == ("the first answerecho: second", "echo: third")

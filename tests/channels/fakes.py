@@ -41,9 +41,9 @@ class Fake(abc.ABC):
     name: str
     #: Its table there, without who may talk.
     settings: Mapping[str, object]
-    #: Whether the platform sends one key once, or can be asked what has arrived: no repeats then.
+    #: True if the platform sends a key once, or can tell what has arrived: then nothing repeats.
     exact: bool = False
-    #: Where the API is to listen, for platforms that call; else anywhere or nowhere.
+    #: The address for the API, for platforms that call it; else any or none.
     port: int | None = None
 
     @abc.abstractmethod

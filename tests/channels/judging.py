@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from tests.channels.fakes import Seen
 
-#: How an answer begins that may have been sent before.
+#: The beginning of an answer that may have been sent before.
 MARK = "(may be a repeat)"
-#: How a text ends that is not all yet.
+#: The end of a text that is incomplete.
 MORE = "…"
 
 

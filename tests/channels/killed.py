@@ -24,7 +24,7 @@ ONCE = ("plain",)
 MARKED = ("marked",)
 TWICE = ("plain", "marked")
 LEFT = ("beginning", "marked")
-#: How people see the answer after a kill at a place, where a platform cannot be asked.
+#: The answer that people see after a kill at a place, if the platform cannot be asked.
 POINTS: Mapping[str, tuple[str, ...]] = {
     "submissions.submit_input inside": ONCE,
     "submissions.submit_input after": ONCE,
@@ -75,7 +75,7 @@ class Row:
             shows=shows,
         )
         self._users: dict[str, int] = {}
-        #: How often each place was killed at.
+        #: Kills by place.
         self.kills = 0
 
     def kill_at(self, place: str) -> None:

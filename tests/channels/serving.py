@@ -46,7 +46,7 @@ class Serve:
     channel: str
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     place: Place | None = None
-    #: Where the API listens, for platforms that call.
+    #: The address of the API, for platforms that call it.
     port: int | None = None
     #: The process that is to be killed ends no answer before its beginning is shown.
     shows: bool = False

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 CUTS = ("rewind", "branch", "undo", "none")
 #: By whom, or by what, the context is compacted.
 WAYS = ("in turn", "by hand", "cleared", "overflow", "none")
-#: What a result becomes that is cleared.
+#: The beginning of a cleared result.
 CLEARED = "[result cleared: "
 _WINDOW = 1_000_000
 _NEVER = CompactionPolicy(window=None)
@@ -117,7 +117,7 @@ class Bench:
     providers: dict[WireFormat, FakeProvider]
     models: dict[WireFormat, Model]
     switch: WrapperModel
-    #: How many runs were compacted, by way.
+    #: Compacted runs, by the way.
     compacted: Counter[str] = field(default_factory=Counter[str])
     _names: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -253,7 +253,7 @@ def _words(kind: str, name: str, text: str) -> tuple[str, str, str]:
 def _same(known: tuple[str, str, str], sent: tuple[str, str, str]) -> bool:
     if sent == known or (sent[:2] == known[:2] and sent[2].startswith(CLEARED)):
         return True
-    # What must stay and has no room is shortened in its middle.
+    # Messages that must stay and do not fit are shortened in their middle.
     left_out = r"(\n\[… \d+ of \d+ characters left out; [^\n]+ …\]\n|$)"
     begin, mark, end = re.split(left_out, sent[2], maxsplit=1)
     return (

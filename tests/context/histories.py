@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 _EARLIER = OwnerId("own_earlier")
-#: What a call came to, and what the model is told of it.
+#: Outcomes of a call, and the result that the model gets.
 RESULTS = {
     "done": "{} done",
     "much": "{} done" + " and more" * 400,

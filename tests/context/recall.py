@@ -42,7 +42,7 @@ class Plan:
 
 LONG = Plan(turns=60, restarts=(14, 29, 44), switch=35, compactions=5)
 SHORT = Plan(turns=33, restarts=(9, 18, 25), switch=21, compactions=2)
-#: What a result becomes that is cleared.
+#: The beginning of a cleared result.
 CLEARED = "[result cleared: "
 #: A module with the tool of this talk, as a person would write it.
 TOOLS = """

@@ -297,7 +297,7 @@ async def test_a_conversation_of_another_scope_cannot_be_seen_or_resumed(house: 
         )
         assert "there is no conversation" in reply.text.lower()
     assert await house.engine.resolve_name(OTHER.key) == theirs
-    # Whoever sits at the machine sees all.
+    # A person at the machine itself sees everything.
     assert "Secret" in (await _do(house, "/sessions", at=LOCALLY)).text
     reply = await CommandRunner(house.engine).run_command("/status", target=theirs, viewer=LOCAL)
     assert "Secret plans" in reply.text

@@ -88,7 +88,7 @@ async def test_a_compaction_in_which_the_process_died_again_and_again_is_put_off
         ended = await house.end(await house.engine.sessions.queue_compaction(conversation))
         assert f"died {MAX_CRASHES} times" in json.loads(ended.note or "{}")["note"]
         assert house.summariser.calls == 0
-        # Whoever asks again is not held up by it.
+        # A new request by a person runs nevertheless.
         await house.end(await house.engine.sessions.queue_compaction(conversation))
         assert house.summariser.calls == 1
         assert (await house.head(TALK.key)).id != session

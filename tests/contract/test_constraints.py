@@ -34,7 +34,7 @@ _INBOX: LiteralString = """
     VALUES ('inb_x', 'cnv_1', 'message', 'x', 'queue', 0, 0, {})
 """
 
-#: What somebody might write, and the constraint that refuses it.
+#: Statements that break a rule, by the constraint that refuses them.
 FORBIDDEN: dict[str, LiteralString] = {
     "3.1 a second open session": _SESSION.format("session_id", "NULL, NULL"),
     "3.1 a second first session": _SESSION.format("NULL", "1, 'x'"),

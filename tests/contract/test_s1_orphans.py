@@ -95,7 +95,7 @@ async def _left(
             await product.becomes(list(CLOSED), ORPHAN)
             await _nothing_is_lost(product)
             closed = await wait_until(lambda: _closed(logs), "maintenance", seconds=SOON)
-            # What is closed, or left alone, is not found again.
+            # An orphan that was closed, or left alone, is not found again.
             assert (await product.engine.run_maintenance(dry_run=True)).orphans == 0
             return sum(closed), await product.lineage(TALK)
 
@@ -175,7 +175,7 @@ async def test_s1_11_a_live_client_keeps_a_continuation_and_a_dead_one_does_not(
     async with stored(given) as store:
         await store.write(_orphan)
         await store.write(_gone)
-    # Somebody in another process looks at the orphan.
+    # Another process reads the orphan.
     async with running(given) as other, other.client() as client:
         await other.open(client, ORPHAN)
         given.clock.ahead = LONG_AGO

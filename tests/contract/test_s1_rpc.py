@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OLD, NEW = "20260101_000000_aaaaaa", "20260101_000001_bbbbbb"
-#: What says nothing against a title.
+#: Errors that do not make a title invalid.
 PASSING = [StoreUnavailable("for now"), RuntimeError("some other fault"), OSError("no space")]
 TALK = local_route("talk")
 

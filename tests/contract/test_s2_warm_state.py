@@ -227,7 +227,7 @@ async def test_s2_6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_mor
         await product.say(client, "still there?", to=conversation)
         assert (state.position, list(state.messages)) == before
         assert kept(product, conversation) is not state
-        # What is read anew is read whole.
+        # A context that is read again is read completely.
         assert said(begun.model.turns[-1]) == ["hello", first, "and again\n\nstill there?"]
 
 
@@ -262,7 +262,7 @@ async def test_s2_7_a_state_that_the_store_does_not_know_is_not_reused(
     async with running(begun) as product, product.client() as client:
         first = await product.say(client, "hello")
         state = kept(product, await product.engine.resolve_name("talk"))
-        # What is kept is of a store that is no more.
+        # The warm state belongs to a store that no longer exists.
         state.position = replace(state.position, **known)
         state.messages.clear()
         await product.say(client, "and now?")

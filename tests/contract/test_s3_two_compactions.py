@@ -231,7 +231,7 @@ async def test_s3_3_without_a_lock_a_turn_that_compaction_cannot_help_ends(
         before = house.summariser.calls
         for _ in range(5):
             await house.say("and now?", to=TALK)
-        # What makes no progress stops by itself, over turns too.
+        # Compactions without progress stop by themselves, across turns too.
         assert house.summariser.calls - before <= MAX_STALLS
 
 

@@ -166,7 +166,7 @@ async def test_s4_4_stopping_finalizes_the_sessions_of_running_turns_and_no_othe
             lambda: [one.last_user_text for one in product.model.turns].count("hold the line") == 2,
             seconds=SOON,
         )
-    # Whoever stops it waits until plugins have heard, also those that take their time.
+    # Stopping waits until every plugin was called, slow ones too.
     told = [facts["session_id"] for hook, facts in given.home.boundaries() if hook == "finalize"]
     assert sorted(told) == ["sess-a", "sess-b"]
     assert given.home.boundaries() == [
@@ -301,7 +301,7 @@ async def test_s4_6_a_message_that_comes_too_late_finalizes_the_expired_session(
         )
 
 
-#: What a record of another system says of the end of a session, and whether it was told there.
+#: Flags of another system's records, and whether its plugins were told of the session's end.
 RECORDS: dict[str, tuple[dict[str, bool], bool]] = {
     "sess-0": ({"expiry_finalized": True}, True),
     "sess-1": ({"memory_flushed": True}, True),

@@ -120,7 +120,7 @@ class Owners(RuleBasedStateMachine):
     def has_deliveries(self) -> bool:
         return bool(self.sim.deliveries)
 
-    # What fronts do.
+    # Actions of fronts.
 
     @rule(route=ROUTE, double_text=RULES, event=st.booleans())
     def accept_a_message(self, route: Route, double_text: DoubleText, event: bool) -> None:
@@ -168,7 +168,7 @@ class Owners(RuleBasedStateMachine):
         sessions.look_back(self.sim, self.thread(which), point)
         inputs.resolve(self.sim, self.thread(which), point)
 
-    # What owners do: mostly the next thing that is to be done, so that turns get somewhere.
+    # Actions of owners: mostly the next due one, so that turns make progress.
 
     @rule(which=ANY, choices=st.lists(ANY, min_size=1, max_size=8))
     def work(self, which: int, choices: list[int]) -> None:
@@ -237,7 +237,7 @@ class Owners(RuleBasedStateMachine):
     def renew_or_drain(self, which: int, renewed: bool) -> None:
         (turns.renew if renewed else turns.drain)(self.sim, self.run_of(which))
 
-    # Which session is current.
+    # The current session.
 
     @precondition(working)
     @rule(which=ANY, cut=ANY)
@@ -265,7 +265,7 @@ class Owners(RuleBasedStateMachine):
     def branch(self, which: int) -> None:
         sessions.branch(self.sim, self.thread(which))
 
-    # What channels do.
+    # Actions of channels.
 
     @precondition(has_deliveries)
     @rule(owner=ANY, route=ROUTE)
@@ -282,7 +282,7 @@ class Owners(RuleBasedStateMachine):
     def send_a_part(self, which: int) -> None:
         deliveries.send(self.sim, which)
 
-    # What fate does.
+    # Failures.
 
     @rule(millis=WAITS)
     def let_time_pass(self, millis: int) -> None:

@@ -37,11 +37,11 @@ class Case:
 
     name: str
     reply: Reply
-    #: What a program is told if it goes on; ``None`` if it is no failure at all.
+    #: The error that a program gets if the failure persists; ``None`` if it is no failure.
     code: Kind | None
     #: Requests of a turn in which it goes on.
     asked: int
-    #: Whether one more request after the first failure is made, and answers.
+    #: True if another request follows the first failure, and succeeds.
     passes: bool
     #: A person is told this.
     says: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.testing import ProviderRequest, Reply, Script
     from tests.failing.desk import Desk
 
-#: What the default compactor's prompt begins with.
+#: The beginning of the default compactor's prompt.
 _ASKED = "You keep the memory of a conversation"
 
 

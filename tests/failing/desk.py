@@ -70,7 +70,7 @@ class Told:
     """All that came of one message."""
 
     ended: InputCompleted
-    #: What a client that followed was told while the turn ran; nothing where nobody followed.
+    #: Events that a subscribed client received while the turn ran.
     events: Sequence[ConversationEvent]
     #: Of the turn.
     entries: Sequence[Entry]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.testing import ProviderRequest, Reply
 
 KILLED = -9
-#: What the model is told of a call whose process was killed.
+#: The result that the model gets for a call whose process was killed.
 UNKNOWN = "interrupted, outcome unknown: "
 #: The places around a call: how often it runs in all, and how its result begins.
 PLACES = {
@@ -54,11 +54,11 @@ class CommandJob:
 class Outcome:
     """Result of a run."""
 
-    #: How often the script began, and how often it came to its end.
+    #: Starts of the script, and its complete runs.
     begun: int
     ended: int
     told: str
-    #: Whether something of the command outlived its gateway.
+    #: True if a process of the command outlived its gateway.
     left: bool
 
 

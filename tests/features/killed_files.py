@@ -46,11 +46,11 @@ class FileOutcome:
     killed: str | None
     ended: str | None
     told: tuple[str, ...]
-    #: What is stored of the changes: the contents before and after.
+    #: The stored changes: the contents before and after.
     changes: tuple[tuple[str | None, str], ...]
 
 
-#: What there is in the end, wherever the process was killed.
+#: The final changes, wherever the process was killed.
 CHANGES = (
     (None, hash_content(WRITTEN.encode())),
     (hash_content(WRITTEN.encode()), hash_content(EDITED.encode())),
@@ -82,7 +82,7 @@ def kill_in_a_change(home: Path, store_url: str, place: str, nth: int) -> FileOu
 
 
 def is_expected(found: FileOutcome) -> bool:
-    """Whether both changes were made, each once or again to the same effect, and never half."""
+    """Return whether both changes were made, each completely, once or again to the same effect."""
     made = (found.ended, found.told, found.changes)
     return found.killed in VERSIONS and made == (EDITED, TOLD, CHANGES)
 

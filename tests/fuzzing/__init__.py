@@ -33,7 +33,7 @@ _CONFIG = """\
 "header.X-Clew-Double-Text" = "interrupt"
 """
 _ARGUMENTS = (
-    # What a description cannot say, such as which cursors there are, is refused all the same.
+    # Values that a description cannot express, such as valid cursors, are refused all the same.
     "--checks=all",
     "--exclude-checks=positive_data_acceptance",
     # A stream of events has no end.
@@ -55,7 +55,7 @@ class Fuzzed:
     cases: int
     #: Empty, or what the fuzzer says about an answer that is not as described.
     complaint: str
-    #: What the server logged as an error.
+    #: Errors that the server logged.
     errors: tuple[str, ...]
     #: Invariants that do not hold in the store afterwards.
     violations: tuple[str, ...]

@@ -85,7 +85,7 @@ class CuttingProxy:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        #: What to do at the next COMMITs: "lose" the request, or "swallow" the answer; "swallow
+        #: Faults at the next COMMITs: "lose" the request, or "swallow" the answer; "swallow
         #: and go" goes away then.
         self.plan: list[str] = []
         #: Only in a transaction in which these bytes came by.
@@ -215,7 +215,7 @@ class Pooler:
             message = await _message(reader)
 
 
-#: What clients ask before they greet: SSL, GSSAPI.
+#: Requests of clients before the start-up message: SSL, GSSAPI.
 _ENCRYPTION = (80877103, 80877104)
 _READY = struct.pack("!cic", b"Z", 5, b"I")
 _WELCOME = struct.pack("!cii", b"R", 8, 0) + b"".join(

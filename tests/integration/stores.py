@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: What a store that begins again elsewhere forgets, or doubts.
+#: Tables that a moved store clears, or whose states become unknown.
 FORGOTTEN = ["client", "delivery", "delivery_chunk", "lease", "lock", "owner"]
 
 

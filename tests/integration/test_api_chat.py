@@ -190,7 +190,7 @@ async def test_a_failure_of_the_provider_is_reported_once_and_not_repeated_by_th
     assert failed.value.code == "authentication"
     assert "Incorrect API key" in failed.value.message
     entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
-    # What stands for the answer has no text: only the model reads it.
+    # The entry in place of the answer has no text: only the model reads it.
     assert [each.text for each in entries if each.kind is EntryKind.MESSAGE] == ["hello", ""]
 
 

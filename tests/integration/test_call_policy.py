@@ -1,4 +1,4 @@
-"""Which calls run, and why: rules, facts, grants and taint, over a real store."""
+"""The decision about tool calls: rules, facts, grants and taint, over a real store."""
 
 from __future__ import annotations
 

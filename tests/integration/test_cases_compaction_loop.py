@@ -47,7 +47,7 @@ async def test_b016_summaries_as_long_as_what_they_replace_are_given_up_after_tw
             clock.advance(seconds=LATER)
         assert [bool(count) for count in tried] == [True, True, False, False, False]
         assert len(notices) == 1
-    # What was learnt outlives the process; a person who asks is not held up by it.
+    # The stored state outlives the process; a compaction that a person requests runs.
     async with open_desk(tmp_path, "chat", policy=WINDOW, clock=clock) as desk:
         plays = Plays()
         desk.play(plays)
@@ -132,7 +132,7 @@ async def test_b019_b034_a_summariser_that_hangs_is_given_up_and_the_turn_answer
         told = await desk.say(talk, "and now? ".ljust(9_000, "x"))
         assert told.text == "an answer"
         assert len(told.notices) == 1
-        # What can be left out without a model is left out: results that can be had again.
+        # Results that can be produced again are removed without a model.
         assert "this stands there" not in sent(plays.turns[0])
         assert "1: xxx" in sent(plays.turns[0])
         tried = len(plays.summaries)

@@ -317,7 +317,7 @@ async def test_over_json_rpc_the_first_answer_counts_and_stale_ids_answer_nothin
         assert await world.check() == []
 
 
-# What is shown
+# Display
 
 
 def approval(args: str) -> Approval:

@@ -229,7 +229,7 @@ class Typist(LineEditor):
 
     def __init__(self, lines: Sequence[str | None], ahead: Sequence[str] = ()) -> None:
         self.lines, self._ahead = list(lines), list(ahead)
-        #: What stood at each prompt already.
+        #: The text that each prompt began with.
         self.begun: list[str] = []
         self._reader, self._writer = os.pipe()
 

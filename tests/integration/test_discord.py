@@ -143,7 +143,7 @@ async def test_slash_commands_are_listed_carried_out_once_and_answered(desk: Dis
     given = desk.discord.send_command("title", "The talk")
     (answer,) = await desk.answered()
     assert "The talk" in answer
-    # Whoever gave it is told at once that it has arrived, and nobody else is.
+    # The sender alone is told at once that the command has arrived.
     await until(lambda: desk.discord.get_response(given))
     told = desk.discord.get_response(given)
     assert told is not None
@@ -209,7 +209,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
             assert message.texts == ["You said: …", "You said: hello"]
 
 
-# What goes wrong
+# Failures
 
 
 async def test_a_message_sent_during_downtime_is_answered_once_after_a_restart(

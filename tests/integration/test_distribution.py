@@ -1,4 +1,4 @@
-"""Which keys each transaction of a turn touches: what a store in several parts would go by."""
+"""The keys that each transaction of a turn touches: a partitioned store would rely on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
-#: What accepting, answering and delivering a message asks of the store.
+#: The transactions that accept, answer and deliver a message.
 JOBS = (
     "submissions.submit_input",
     "turns.begin_work",

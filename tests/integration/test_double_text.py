@@ -62,6 +62,6 @@ async def test_an_action_during_a_compaction_follows_the_table(
             run = await sweep.run(act, point)
             assert run is not None
             wrong += [(act, run.point, run.complaints)] * bool(run.complaints)
-            # Whoever was disturbed in it begins none anew.
+            # An interrupted compaction is not started again.
             assert world.compacting.summaries - before <= 1
     assert wrong == []

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.run import AgentRunResult
 
-#: What a failed request raises, streamed or not, in all formats.
+#: The error that a failed request raises, streamed or not, in all formats.
 RAISED: dict[FailKind, type[Exception]] = {
     "rate_limit": ModelRateLimitError,
     "quota": ModelQuotaExceededError,
@@ -80,7 +80,7 @@ RAISED: dict[FailKind, type[Exception]] = {
     "unavailable": ModelUnavailableError,
     "overloaded": ModelOverloadedError,
 }
-#: What stands for an answer that had to be asked for once more.
+#: Marks an answer that needed a second request.
 AGAIN = "asked again"
 
 

@@ -196,7 +196,7 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
         )
         kept = [message.seq for message in found.messages]
         assert kept == list(range(1, boundary + 1))
-    # Where the last rewind stands: what it took out does not come back.
+    # Up to the last rewind: messages that it removed do not return.
     await world.end(await world.engine.queue_rewind(conversation, to=len(log)))
     found = await world.store.inner.read(context.read_head_context, conversation)
     assert [message.seq for message in found.messages] == kept

@@ -193,11 +193,11 @@ def test_a_long_preview_is_shown_by_its_first_lines_and_cannot_imitate_the_argum
     assert "\n".join(lines[begin + 2 :]) == escape_invisible(args)
     assert "more lines, which are in the file" in asked.text
     assert len(asked.text) < 4000
-    # Where both are too long for one file, it holds the arguments.
+    # If both are too long for one file, it contains the arguments.
     both = format_question(replace(approval(args), preview="+x\n" * MAX_DOCUMENT_CHARS))
     assert both.document is not None
     assert "WHAT IT CHANGES" not in both.document.text
     assert both.buttons
-    # What no file can hold has no buttons.
+    # A call that is too long for a file has no buttons.
     endless = format_question(approval(json.dumps({"x": "y" * MAX_DOCUMENT_CHARS})))
     assert (endless.buttons, endless.document) == ((), None)

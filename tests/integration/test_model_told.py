@@ -1,4 +1,4 @@
-"""Which model answers: the person is told with a new conversation, the model when it is changed."""
+"""The name of the model: people see it with a new conversation, the model when it changes."""
 
 from __future__ import annotations
 

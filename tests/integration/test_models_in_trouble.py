@@ -456,7 +456,7 @@ async def test_pieces_that_their_entry_has_overtaken_are_not_told(tmp_path: Path
             assert await following == next_one
 
 
-# What it cost
+# Costs
 
 
 @pytest.mark.parametrize("form", FORMATS)

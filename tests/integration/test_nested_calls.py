@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from tests.line.world import World
 
-#: Whether the outer call is itself in the journal.
+#: The outer call is in the journal, or is not.
 KINDS = ["tool", "code mode"]
 
 

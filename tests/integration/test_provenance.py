@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BOB = {"type": "user", "date": 1, "sender_user": {"id": 7, "is_bot": False, "first_name": "Bob"}}
 BOT = {"id": 123456, "is_bot": True, "first_name": "Clew"}
-#: What must have no effect when somebody else wrote it.
+#: Texts that must have no effect if another person wrote them.
 COMMANDS = ("/approve", "/approve all", "/deny", "/new", "/stop", "/pair {code}", "/pair remove 42")
 
 

@@ -154,7 +154,7 @@ def check(response: ModelResponse, case: QuirkCase) -> None:
     assert (response.usage.input_tokens, response.usage.output_tokens) == quirk.usage
 
 
-# What is no reply, or only half of one
+# Invalid and incomplete replies
 
 
 CUT = [

@@ -104,7 +104,7 @@ def test_old_processes_are_dropped_and_their_turns_continue(
         assert {name.removeprefix("dlv_"): state for name, state in states.items()} == {
             "delivered": "delivered",
             "failed": "failed",
-            # What was not delivered then may have been delivered since.
+            # A delivery that was pending at the backup may have been sent since.
             "pending": "unknown",
             "sending": "unknown",
             "unknown": "unknown",

@@ -313,7 +313,7 @@ async def test_the_content_of_files_reaches_the_model_and_is_kept(
     async with client(over_socket(on_each)) as one:
         conversation = await opened(one)
         file = Attachment(name="a.txt", media_type="text/plain", data="aGVsbG8=")
-        # What a sender calls it is no help.
+        # The media type that a sender states does not count.
         files = [file, _file("photo", picture), _file("song", b"\xff\xfb\x90")]
         async with one.follow(conversation) as events:
             await one.submit("talk", "look at this", attachments=files)
@@ -323,7 +323,7 @@ async def test_the_content_of_files_reaches_the_model_and_is_kept(
             again = await until_closed(events)
             await one.submit("talk", "and now?")
             await until_closed(events)
-            # Who has a model without eyes is told what to do: each later request would be refused.
+            # Where a model reads no images the error says so: later requests would fail too.
             provider.script = reply_in_sequence([], default=Fail("unknown_model"))
             await one.submit("talk", "can you see it?")
             failed = await until_closed(events)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.integration.api_server import Server
 
 CODES = {code.value for code in ErrorCode}
-#: What some arguments may well be, so that more calls get past the checks.
+#: Valid values of some arguments, so that more calls pass the checks.
 LIKELY = st.sampled_from(["talk", "main", "inb_0", "apr_0", "cnv_0", "/status", "/new", "api.port"])
 VALUES = st.recursive(
     st.none()

@@ -60,7 +60,7 @@ async def test_a_call_whose_send_fails_complains_nowhere(error: BaseException | 
         call = asyncio.create_task(client.call(methods.OPEN, OpenParams(conversation="main")))
         await connections[0].sending.wait()
         connections[0].lost.set()
-        # Whoever receives has settled the call by then.
+        # The receiving task has resolved the call by then.
         await wait_until(lambda: not client.is_connected)
         connections[0].goes_on.set()
         with pytest.raises((CallFailed, OSError, ValueError)):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "SELECT name, sql FROM sqlite_schema ORDER BY name"
 ROOT = "SELECT rootpage FROM sqlite_schema WHERE name = 'search_index_data'"
-#: What happened to the tables behind the index.
+#: Damage to the tables behind the index.
 _SET = "UPDATE search_index_data SET block = "
 DAMAGE = {
     "a page of the index overwritten": _SET + "randomblob(500) WHERE id > 10",

@@ -194,7 +194,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
             assert message.texts == ["You said: …", "You said: hello"]
 
 
-# What goes wrong
+# Failures
 
 
 async def test_an_unacknowledged_message_is_answered_once_after_a_restart(

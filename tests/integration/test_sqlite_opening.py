@@ -44,7 +44,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 async def refused(folder: Path) -> str:
-    """Why opening fails; checks that it left everything as it was."""
+    """Return the reason why opening fails; check that it changed nothing."""
     before = contents(folder)
     with pytest.raises(StoreUnusable) as refusal:
         await open_in(folder)

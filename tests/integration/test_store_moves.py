@@ -61,7 +61,7 @@ def test_a_store_moves_to_postgresql_and_back_with_every_row(
     assert not there.resumed
     assert stores.differing(SQLITE, postgres_url, tmp_path) == PROCESSES
     assert stores.read(postgres_url, tmp_path, invariants.check) == []
-    # What was not delivered yet still is not: the store goes on where it was.
+    # Pending deliveries stay pending: the store continues as it was.
     states = "SELECT state FROM delivery ORDER BY n"
     assert stores.read(postgres_url, tmp_path, lambda t: t.fetch_all(states)) == stores.read(
         SQLITE, tmp_path, lambda t: t.fetch_all(states)
@@ -101,7 +101,7 @@ def test_a_move_that_was_stopped_continues_where_it_was(postgres_url: str, tmp_p
     found = moved(SQLITE, postgres_url, tmp_path, lambda what, _done, _total: rest.append(what))
     assert found.resumed
     moved(SQLITE, "sqlite:///whole.db", tmp_path, lambda what, _done, _total: whole.append(what))
-    # What was stopped in the middle of a table begins that table anew.
+    # A move that was stopped in the middle of a table begins with that table again.
     assert 8 <= whole.count("copying rows") - rest.count("copying rows") <= 11
     assert stores.differing(SQLITE, postgres_url, tmp_path) == PROCESSES
 

@@ -84,7 +84,7 @@ async def test_a_group_a_topic_and_a_reply_are_kept_apart(desk: Desk) -> None:
     ]
     threads = {message.text: message.thread for message in desk.telegram.messages}
     assert threads["You said: Ada (42): and here?"] == 7
-    # Where several people write, an answer shows what it answers.
+    # In a group, an answer is a reply to its message.
     assert all(message.reply_to is not None for message in desk.telegram.messages)
     await desk.quiet()
 
@@ -272,7 +272,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
         assert message.texts == ["You said: …", "You said: hello"]
 
 
-# What goes wrong
+# Failures
 
 
 async def test_a_message_not_stored_when_the_process_died_is_answered_once(

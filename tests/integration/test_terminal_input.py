@@ -79,7 +79,7 @@ async def test_each_enter_sends_what_stands_there_and_never_twice(
         # It may have scrolled away.
         await wait_until(lambda: _is_said(server, "into it"), "it to be stored")
         found = await said(server)
-        # What steers goes before what waits.
+        # A steering message is stored before waiting ones.
         assert [each for each in found if each != "into it"] == ["m", "first", "second", "third"]
         assert found.count("into it") == 1
         await session.same()
@@ -329,7 +329,7 @@ async def test_a_paste_keeps_its_lines_and_order_in_every_field(
         session.press(">", "enter")
         await session.see("echo: <one", "four>")
         assert await said(server) == [f"<{text}>"]
-        # Where there is one line, lines become one.
+        # In a one-line field, line breaks become spaces.
         session.press("f2")
         await session.see("Conversations")
         session.paste(pasted)

@@ -214,7 +214,7 @@ async def test_a_message_typed_after_a_command_goes_where_the_command_leads(
         }
         await wait_until(lambda: _is_answered(server, made), "the answer")
         assert await _texts(server, first) == []
-        # Who has gone elsewhere is not fetched back.
+        # A person who has opened another conversation stays there.
         assert (_shown(controller) == made) is not goes_elsewhere
 
 

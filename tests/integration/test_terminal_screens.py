@@ -81,7 +81,7 @@ def _live(session: TerminalSession) -> str:
     return session.app.controller.view.live.text
 
 
-#: What leads to each screen, what stands there, and the key that leaves it.
+#: For each screen: the keys that open it, a text on it, and the key that closes it.
 SCREENS = {
     "conversations": ("f2", "Conversations"),
     "lineage": ("f3", "Sessions of this conversation"),
@@ -130,7 +130,7 @@ async def test_the_way_back_through_a_long_conversation_is_drawn_whole(
         for key in ("pageup", "pageup", "pageup", "pagedown"):
             session.press(key)
             await session.same()
-        # What is said meanwhile moves nothing; another width keeps the place.
+        # Messages that arrive do not scroll the screen; another width keeps the position.
         await session.resize(60, 15)
         await session.same()
         session.say("one more")

@@ -108,7 +108,7 @@ async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_notified_once(
     await desk.quiet()
     assert desk.texts() == ["You said: hello", DELETED_NOTICE]
     if at_once:
-        # What was kept for the notice goes once it has arrived.
+        # Rows that were kept for the notice are deleted once it has arrived.
         await desk.world.engine.run_maintenance()
     else:
         await desk.world.engine.undelete_conversation(conversation)

@@ -53,7 +53,7 @@ def _endless() -> list[object]:
     return found
 
 
-#: What a tool does, and what the model is told of it.
+#: Behaviours of a tool, and the result that the model gets.
 DOINGS: dict[str, tuple[Callable[[], object], str]] = {
     "raises": (_raises(ValueError("no luck")), "error: ValueError: no luck"),
     "raises what cannot be said": (_raises(Mute()), "error: Mute"),

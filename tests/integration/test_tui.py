@@ -89,7 +89,7 @@ async def test_a_message_is_answered_in_markdown_and_remembered(
         # Commands and files are offered while they are typed.
         await seen.type("/stat")
         await seen.see("/status")
-        # Whoever typed on meanwhile means what stands there.
+        # Text that was typed meanwhile is not completed.
         assert seen.app.screen.query_one(CompletionMenu).apply_completion("/status now") is None
         await seen.pilot.press("enter")
         await seen.see("hello", "openai-chat:fake-model")
@@ -332,7 +332,7 @@ async def test_a_fault_of_the_screen_is_a_sentence_for_people_and_a_record_for_u
     async def sit(app: TerminalApp) -> None:
         async with app.run_test() as pilot:
             seen = Seen(app, pilot)
-            # Whoever is not let in is told why, whatever they do.
+            # A refused client shows the reason, whatever the user does.
             await seen.see("the store is of a newer clew")
             await seen.say("hello")
             await seen.see("the store is of a newer clew")

@@ -58,7 +58,7 @@ def pay_or_echo(messages: Sequence[ModelMessage]) -> ModelResponse:
 class WebhookDesk(Plain):
     world: World
     fake: FakeWebhook
-    #: Where events are handed in.
+    #: The URL to which events are posted.
     url: str
 
     def texts(self, chat: int = 42) -> list[str]:

@@ -178,7 +178,7 @@ def result(platform: MemoryPlatform, who: str, place: str) -> str:
 async def test_b117_the_matrix_of_people_and_places(desk: MemoryDesk) -> None:
     await set_up(desk)
     for who in PEOPLE:
-        # Whoever may talk is asked about what they asked for.
+        # People with access are asked about the calls that they caused.
         asker = f"{who}-button" if who in ("allowed", "paired") else "host"
         desk.platform.add_event(heard("pay", asker, group(f"g-{who}-button")))
     await until(lambda: sum(bool(one.buttons) for one in desk.platform.messages) == len(PEOPLE))
@@ -342,7 +342,7 @@ async def test_each_person_of_a_group_can_have_a_separate_conversation(
         await desk.quiet()
 
 
-# What becomes of a message on its platform
+# Messages that change on their platform
 
 
 async def test_a_message_that_waits_is_changed_where_it_stands(desk: MemoryDesk) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.killing.points import Point
 
 KILLED = -9
-#: How often a point is aimed at.
+#: Attempts for each point.
 TRIES = 3
 
 
@@ -33,7 +33,7 @@ class Campaign:
 
     job: Job
     kills: Counter[str] = field(default_factory=Counter[str])
-    #: How often the summariser is to be asked, by conversation.
+    #: Expected requests to the summariser, by conversation.
     summaries: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 

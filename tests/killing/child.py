@@ -69,7 +69,7 @@ class Job:
     says: Sequence[Say] = ()
     rule: DoubleText = DoubleText.QUEUE
     place: Place | None = None
-    #: Whether the place counts while what earlier processes left is done, too.
+    #: True if the place also counts while leftovers of earlier processes are processed.
     early: bool = False
     lease: float = 15.0
     #: The model's context window in tokens; without one nothing is compacted by itself.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.killing.hosts import Host
 
-    #: What happens to the gateways meanwhile; cancelled once everything is answered.
+    #: Faults of the gateways meanwhile; cancelled once everything is answered.
     Disturbance = Callable[[Gateways, Talk], Coroutine[None, None, None]]
 
 #: Seconds: the shortest lease that there is.
@@ -61,7 +61,7 @@ class Cluster:
     at_once: int = 12
     #: Seconds that a client waits for an answer before it asks another gateway.
     patience: float = PATIENCE
-    #: Which requests are made again from the store: all, or each n-th.
+    #: Every n-th request is rebuilt from the store.
     every: int = 1
     #: The last gateway works on this host.
     far: Host | None = None

@@ -51,7 +51,7 @@ TALK = local_route("talk")
 _WINDOW, _SAID, _BYTES = 5000, 20, 600
 _ROTATE = job_name(compactions.rotate_compacted_with_own_lease)
 _LOCK = job_name(locks.try_acquire_compression_lock)
-#: Where one of the two is killed, and how many summaries there are then; ``None``: nowhere.
+#: The place where one of the two is killed (``None``: nowhere), and the number of summaries.
 PLACES: dict[str | None, int] = {
     None: 1,
     f"{_LOCK} after": 1,
@@ -72,7 +72,7 @@ class Order:
     """Orders to both: compact this session, which you hold."""
 
     session: str
-    #: Whoever comes here first is killed, and leaves this file.
+    #: The first process to reach the place is killed, and leaves this file.
     place: str | None = None
     token: Path | None = None
 

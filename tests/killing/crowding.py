@@ -13,7 +13,7 @@ from tests.killing.plans import Say
 if TYPE_CHECKING:
     from tests.killing.campaign import Campaign
 
-#: What each client says, over and over.
+#: The messages of each client, repeated.
 PLANS = ("", "look put", "send", "")
 
 

@@ -57,7 +57,7 @@ async def _serve(job: Job, settings: Settings, sockets: list[socket.socket]) -> 
 class Gateways:
     """Several of them on one store; each comes back on its port."""
 
-    #: What each of them does: the same, but for the way to the store.
+    #: The job of each: the same, except for the way to the store.
     jobs: list[Job]
     ports: list[int] = field(default_factory=list[int])
     kills: int = 0

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.testing.provider import CapturedRequest, ProviderMessage
     from tests.killing.records import Record
 
-#: What the model is told about a call that may have had its effect.
+#: The result that the model gets for a call that may have had its effect.
 UNKNOWN = "interrupted, outcome unknown: "
 #: About one that had none, in a turn that failed.
 CANCELLED = "cancelled: "
@@ -309,7 +309,7 @@ def _true(what: str, tool: str, text: str, times: int, *, failed: bool) -> bool:
         return times > 0
     if text.startswith(UNKNOWN):
         return kind in ("once", "ask") or failed
-    # Where the turn failed, what has an effect and had it must not be called off.
+    # In a failed turn, a call that had its effect must not be reported as cancelled.
     return failed and text.startswith(CANCELLED) and (kind == "pure" or not times)
 
 

@@ -84,7 +84,7 @@ class _Doorway(BlackHole):
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         end: socket.socket = writer.get_extra_info("socket")
         end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        # What the store asks of a server (``clew.store.postgres.dsn``).
+        # Options that the store sets on its connections (``clew.store.postgres.dsn``).
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3)
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)

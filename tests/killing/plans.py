@@ -32,7 +32,7 @@ BLANK = "blank"
 WINDOW = 4000
 _LONG = 5600
 _FILLING = {"long": _LONG, "some": 5000}
-#: How a summary in a request begins, and how the request for one does.
+#: The beginning of a summary in a request, and of the request for one.
 _SUMMARY = "<conversation_summary>"
 SUMMARISE = "You keep the memory of a conversation"
 #: Names the folder in which a process asks the provider to kill it.
@@ -68,7 +68,7 @@ class Say:
         return [step.split() for step in tools.split(";") if step.strip()]
 
 
-#: What stands in a history for a reply without sense.
+#: The entry in a history for an unusable reply.
 _WITHOUT_SENSE = "(no answer: the reply was empty"
 
 

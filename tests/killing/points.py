@@ -23,11 +23,11 @@ class Point:
     place: Place
     plans: tuple[str, ...]
     rule: DoubleText = DoubleText.QUEUE
-    #: Where the process that goes on is killed as well, on the way to its end.
+    #: The place where the process that continues is killed as well.
     then: Place | None = None
-    #: What sets it apart from another point at the same place.
+    #: The difference to another point at the same place.
     note: str = ""
-    #: How often the summariser is asked until all has come to its end.
+    #: Requests to the summariser until everything has ended.
     summaries: int = 0
     #: Left to the soak.
     long: bool = False

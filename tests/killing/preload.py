@@ -18,6 +18,6 @@ __all__ = ["child", "gateways", "serving"]
 
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))
-# What a child never frees, its collector need not visit, and copy.
+# A child never frees these objects: its collector need not visit, and so copy, them.
 gc.collect()
 gc.freeze()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.killing.child import Job
 
 ROOT = Path(__file__).parents[2]
-#: What a process may take that has nothing to wait for.
+#: Seconds that a process may take that waits for nothing.
 LONGEST = 90.0
 
 

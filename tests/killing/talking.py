@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.killing.child import Job
     from tests.killing.records import Record
 
-#: What the messages of a conversation ask for, over and over.
+#: The plans of a conversation's messages, repeated.
 PLANS = ("", "", "look put", "")
 #: Seconds for one try: a gateway that is cut off takes requests and does not answer.
 PATIENCE = 60.0
@@ -44,9 +44,9 @@ class Talk:
     patience: float = PATIENCE
     #: Set when nothing new is to be said.
     enough: bool = False
-    #: How often a message was said again, and what came instead of an answer.
+    #: For each message that was sent again, the response that came instead of an answer.
     again: list[str] = field(default_factory=list[str])
-    #: How long each message took.
+    #: Duration of each message.
     seconds: list[float] = field(default_factory=list[float])
     #: Keys of the messages that are under way.
     waiting: set[str] = field(default_factory=set[str])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.line.world import World
 
 RULES = tuple(DoubleText)
-#: What ends the turn that runs.
+#: Rules that end the running turn.
 STOPPING = (DoubleText.INTERRUPT, DoubleText.ROLLBACK)
 JOINING = (DoubleText.STEER, DoubleText.COLLECT)
 #: The provider's words.
@@ -49,7 +49,7 @@ class Moment:
     streamed: bool = False
     #: No step comes after this one.
     final: bool = False
-    #: What of the turn is in the log when it is stopped here; ``!`` ends what is cancelled.
+    #: Entries of the turn when it is stopped here; ``!`` ends cancelled ones.
     stored: tuple[str, ...] = ("a",)
     #: The context is compacted here, once: before this request of the turn.
     compacts: int = 0

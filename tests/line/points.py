@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-#: What the line of a conversation asks of the store; the rest is done beside it.
+#: Transactions on the path of a message; others run beside it.
 JOBS = frozenset(
     {
         "approvals.request_approval",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from clew.core.entry import Entry
 
-#: What a summary is in short.
+#: Short form of a summary.
 SUMMARY = "(summary)"
 
 

@@ -57,7 +57,7 @@ class Run:
     turn: Turn | None = None
     second: InboxOutcome | None = None
     log: list[str] = field(default_factory=list[str])
-    #: What the model was sent last.
+    #: The last request to the model.
     sent: list[str] = field(default_factory=list[str])
     complaints: list[str] = field(default_factory=list[str])
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 _PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider")
-#: What pytest ends with.
+#: Exit codes of pytest.
 _PASSED, _FAILED, _HUNG = 0, 1, -1
 #: Seconds within which a contract's test must fail, and after which a run is ended.
 _SOON, _HANGS = 20.0, 120.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mutation:
     name: str
-    #: What it protects, in words.
+    #: The property that it protects, in words.
     mechanism: str
     file: str
     #: The text of the safeguard, which stands in the file once, and what it becomes.

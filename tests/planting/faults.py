@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.planting.story import Story
 
-#: What is found, as (check, seq or the subject's name in the fault's conversation).
+#: A finding, as (check, seq or the subject's name in the fault's conversation).
 Finds = tuple[str, ...]
 
 
@@ -20,7 +20,7 @@ class Fault:
     finds: Finds
     #: ``told``: the story is told; ``marked``: and marked as deleted; ``deleted``: and gone.
     story: str = "told"
-    #: Where the two databases differ: instead of ``sql`` on PostgreSQL.
+    #: Replaces ``sql`` on PostgreSQL, if the two databases differ.
     on_postgres: tuple[str, ...] | None = None
     #: It says nothing of one conversation.
     everywhere: bool = False
@@ -49,7 +49,7 @@ _INPUT = (
 )
 _OTHER_INPUT = _INPUT.replace("'cnv_{n}'", "'cnv_{n}_lost'")
 
-#: What is surely right can be told: a repair makes the store clean.
+#: Faults with one certain correction: a repair makes the store clean.
 REPAIRABLE = (
     fault("lease-row", f"DELETE FROM lease {_OF}"),
     fault("lease-held", f"UPDATE lease SET owner = 'own_gone', expires_at = NULL {_OF}"),
@@ -184,7 +184,7 @@ REPAIRABLE = (
     ),
 )
 
-#: What is right nobody can know but a person: a repair leaves it as it is.
+#: Faults that only a person can decide: a repair leaves them unchanged.
 UNDECIDED = (
     fault("one-chain", "UPDATE session SET predecessor = 'ses_gone' WHERE id = 'ses_{n}_2'"),
     fault(

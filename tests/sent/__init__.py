@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: The property of a report that holds what was compared.
 PROPERTY = "sent"
-#: What the test has compared itself.
+#: Requests that the tests compared themselves.
 _elsewhere: Counter[str] = Counter()
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tests.sent.shelves import Shelf
 
 SUMMARY, TITLE, PROBE = "summary", "title", "probe"
-#: How each begins.
+#: The beginning of each.
 _BEGINNINGS = {
     "You keep the memory of a conversation": SUMMARY,
     "Name the conversation below": TITLE,
@@ -129,7 +129,7 @@ async def _summaries(
         # Asked the same, a provider answers now this, now that: each is gone on with in turn.
         answer = same[tried[same[0].number] % len(same)]
         tried[same[0].number] += 1
-        # What was too long for it is asked again in smaller parts.
+        # Text that is too long for one request is sent in smaller parts.
         if answer.status == 400:
             return Fail("context_overflow")
         text = answer.text or ""

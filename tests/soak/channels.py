@@ -96,7 +96,7 @@ class Run:
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        # Whoever has killed it closes its output.
+        # The thread that killed it closes its output.
         with suppress(ValueError, httpx2.HTTPError):
             for line in process.stdout:
                 if line.startswith("ready "):
@@ -127,7 +127,7 @@ class Run:
                 if self.fake.calls != calls:
                     calls, quiet = self.fake.calls, time.monotonic() + QUIET
                 time.sleep(1)
-            # What would come twice comes in this time.
+            # A repeat would arrive within this time.
             time.sleep(10)
         return judge(self.fake.seen(), self.said)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROUNDS = 30
 #: Seconds in which a command that takes everything must have ended.
 PATIENCE = 5.0
-#: How much slower other work of the process may be meanwhile.
+#: Factor by which other work of the process may be slower meanwhile.
 MOST = 1.2
 MEBIBYTE = 1024 * 1024
 GREEDY = {

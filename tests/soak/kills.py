@@ -25,7 +25,7 @@ from tests.soak._stores import DATABASES, fresh, server
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: How often at each point, and how often at any moment; in rounds of ``BATCH``.
+#: Kills at each point, and at random moments; in rounds of ``BATCH``.
 ROUNDS, RANDOM, BATCH = int(os.environ.get("CLEW_SOAK_ROUNDS", "50")), 300, 30
 #: Seconds after a process was forked in which it is killed.
 WINDOW = 0.5

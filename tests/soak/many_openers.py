@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CYCLES = int(os.environ.get("CLEW_SOAK_ROUNDS", "100"))
 #: A third of what one gateway carries on two cores: of a full machine all else takes a share.
 PEOPLE, PAUSE, MOST = 4, 0.15, 40
-#: How much longer a turn may take, at the 95th percentile.
+#: Factor by which a turn may take longer, at the 95th percentile.
 RATIO = 1.5
 ROOT = Path(__file__).parents[2]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.failing.desk import Format
 
 ROOT = Path(__file__).parents[2]
-#: What a turn may take, with a compaction in it.
+#: Seconds that a turn with a compaction may take.
 _PATIENCE = 60.0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic_ai import Tool
 
-#: What was run, in order.
+#: The calls that ran, in order.
 ran: list[str] = []
 
 

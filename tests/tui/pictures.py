@@ -34,7 +34,7 @@ _SHOWN: Final = "2026-11-28&#160;10:00"
 #: The same without the day, and how long an answer took.
 _TIME: Final = re.compile(r"(?<![\d:])\d\d:\d\d(?![\d:])")
 _TOOK: Final = re.compile(r"\d+\.\d&#160;s(?=&#160;·)")
-#: What an SVG calls its own parts: another number each time.
+#: The names of an SVG's own parts: different numbers each time.
 _OWN: Final = re.compile(r"terminal-\d+")
 
 _ANSWER: Final = """\

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Bytes of the keyboard protocol that the emulator does not know and would print.
 _KEYBOARD: Final = (b"\x1b[<u", b"\x1b[>25u")
-#: What a mark's name begins with.
+#: The prefix of a mark's name.
 _MARK: Final = "mark "
 _SIGNALS: Final = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTOU, signal.SIGTTIN)
 

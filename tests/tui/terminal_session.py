@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.integration.api_server import Server
 from tests.tui.terminal_emulator import Cells
 
-#: What a terminal sends for keys that are no letters.
+#: The bytes that a terminal sends for keys that are not letters.
 KEYS: Final = {
     "enter": "\r",
     # As the keyboard protocol has it: a lone escape byte could begin a sequence.
@@ -155,7 +155,7 @@ class TerminalSession:
         wanted = transcript_rows(self.app, transcript)
         cells = self.terminal.emulator.cells[region.y : region.bottom]
         shown = ["".join(c.text for c in row[region.x : region.right]).rstrip() for row in cells]
-        # Where the screen is too low, the rest is below it.
+        # If the screen is too low, the rest is below it.
         pairs = enumerate(zip(shown, wanted, strict=False), region.y)
         wrong = [f"row {y}: {is_!r}, not {should!r}" for y, (is_, should) in pairs if is_ != should]
         return "\n".join([*wrong, self.text]) if wrong else ""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 MODULE, CLASS, FUNCTION = 600, 400, 60
 
-#: What may be larger, and why: a module ``"src/clew/x.py"`` or ``"src/clew/x.py::Class.method"``.
+#: Exceptions, with their reasons: ``"src/clew/x.py"`` or ``"src/clew/x.py::Class.method"``.
 EXCEPTIONS: dict[str, str] = {}
 
 

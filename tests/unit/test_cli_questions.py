@@ -1,4 +1,4 @@
-"""Which line answers which question: only what was meant as an answer to what was shown."""
+"""Lines that answer questions: only those that were typed for the question on the screen."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from clew.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
 
-#: What the interface promises.
+#: Names that must exist.
 PROMISED = (
     "new reset stop compress compact undo retry branch rewind title sessions resume model queue "
     "status usage approve grants revoke why deny pair help"

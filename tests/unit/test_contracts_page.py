@@ -6,7 +6,7 @@ from tests.contracts_table import CONTRACTS, PAGE, ROOT, page, proofs
 from tests.mutations.__main__ import by_contract
 from tests.mutations.catalogue import ALL
 
-#: How many contracts each part has.
+#: The number of contracts of each part.
 PARTS = {"S0": 4, "S1": 18, "S2": 7, "S3": 3, "S4": 7}
 
 

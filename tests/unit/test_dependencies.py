@@ -30,7 +30,7 @@ BY_OTHER_MEANS = {
     "ruff": "program of make check",
     "schemathesis": "program that a test runs: a client that knows only our description",
 }
-#: What few people install, imported by name only where a setting asks for it.
+#: Packages that few people install, imported only if a setting asks for them.
 LOADED_BY_NAME = {"ddgs", "openpyxl", "pypdf", "python-docx"}
 #: Imported names that come with a dependency that we declare, and with which.
 PART_OF = {

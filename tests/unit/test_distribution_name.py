@@ -67,7 +67,7 @@ def test_the_project_and_the_code_agree() -> None:
     extras = project["optional-dependencies"]
     assert format_install_command("tui") == "pip install 'clew-gateway[tui]'"
     (everything,) = extras["all"]
-    # Whoever wants what may break whenever a web page changes names it.
+    # An extra that breaks when a web page changes must be named explicitly.
     wanted = ",".join(name for name in extras if name not in {"all", "ddgs"})
     assert everything == f"{DISTRIBUTION_NAME}[{wanted}]"
 

@@ -17,7 +17,7 @@ METHODS = BUILTIN_OPERATIONS.methods
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 AGAIN = "write it anew: python -m scripts.rpc_reference docs/reference"
 
-#: What the interface promises.
+#: Names that must exist.
 PROMISED = (
     "conversation.list conversation.open conversation.new conversation.resume conversation.rename "
     "conversation.branch conversation.rewind conversation.undo conversation.retry "

@@ -1,4 +1,4 @@
-"""Which model answers when none is configured, and why."""
+"""The model that answers when none is configured, and the reason."""
 
 from __future__ import annotations
 

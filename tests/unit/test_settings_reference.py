@@ -19,7 +19,7 @@ HOME = Path("/nowhere")
 #: With the settings of the built-in features.
 CATALOG = load_features(folder=HOME).catalog
 
-#: What the interface promises.
+#: Names that must exist.
 PROMISED = """
 [model]
 name = "openai-chat:llama3"

@@ -35,7 +35,7 @@ def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
         squeezed("".join(visible_text(chunk["text"], chunk["blocks"]) for chunk in chunks))
         == wanted
     )
-    # What notifications show, and what is sent where the blocks are refused, is all of it, too.
+    # The plain text, for notifications and if the blocks are refused, is complete, too.
     assert squeezed("".join(unescape_mrkdwn(chunk["text"]) for chunk in chunks)) == wanted
     for chunk in chunks:
         validate_message(chunk)

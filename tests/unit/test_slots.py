@@ -47,7 +47,7 @@ async def test_the_first_request_is_served_next(stack: ExitStack) -> None:
     assert given(a, b, c, d) == [True, True, False, False]
     b.release()
     assert given(a, c, d) == [True, True, False]
-    # Who waits no more has nothing to give back.
+    # A waiter that gave up has no slot to release.
     d.release()
     a.release()
     c.release()
@@ -96,7 +96,7 @@ async def test_a_long_wait_lends_the_slot_and_gets_it_back_at_once(stack: ExitSt
     with waits.lend_while_waiting(), waits.lend_while_waiting():
         await asyncio.wait_for(other.wake_event.wait(), 10)
         assert given(waits, other, third) == [False, True, False]
-    # What it has heard is stored now; nobody begins until one more has ended.
+    # Its response is stored now; no turn begins until another one has ended.
     assert given(waits, other, third) == [True, True, False]
     other.release()
     assert given(third) == [False]

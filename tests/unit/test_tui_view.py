@@ -315,6 +315,6 @@ def test_a_rewound_exchange_is_one_pale_line_until_it_is_opened() -> None:
         "taken back ▾ hello",
         "│ hello",
     ]
-    # Somebody goes forth again.
+    # The person goes forward again.
     view = after(view, notice("state", state=STATE))
     assert not any(block.taken for block in view.blocks)

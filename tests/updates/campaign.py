@@ -48,7 +48,7 @@ class Platform:
     make: Callable[[random.Random, int], Made]
     #: Has it happen; the platform's id of the message that it is about.
     happen: Callable[[Made], str]
-    #: What the channel passes over, by its kind.
+    #: The event that the channel ignores, if it does.
     passed: Callable[[Made], IgnoredEvent | None]
     waiting: Callable[[], int]
     serve: Callable[[str], None] = lambda _: None

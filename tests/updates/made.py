@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: What somebody may write to pass for something else.
+#: Texts that imitate commands, quotations and notices.
 TRICKS = (
     "/approve", "/approve all", "/pair ABCD-EFGH", "/new", "/stop now", "/deny",
     "Forwarded from the operator:", "In reply to you:", "> quoted", "[poll: a — b]",
@@ -77,7 +77,7 @@ class Words:
         self.chance = chance
         self.own: list[str] = []
         self.others: list[str] = []
-        #: Where the next words go: who writes now.
+        #: True if the sender writes the next words.
         self._mine = True
 
     def one(self) -> str:

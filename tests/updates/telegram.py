@@ -202,7 +202,7 @@ CONTENT: Mapping[str, Callable[[Words], Json]] = {
     "unknown": _unknown,
 }
 _SERVICES = tuple(sorted(SERVICE_FIELDS - {"migrate_to_chat_id"}))
-#: What stands around a message: it was forwarded, it answers another one, it comes from a chat.
+#: Contexts of a message: forwarded, a reply, written by a chat.
 WAYS = (
     "own",
     "own",

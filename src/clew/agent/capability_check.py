@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PROBE: Final = "clew_probe"
 _EFFECT: Final = "effect"
-#: What people say, a turn each; the model calls the probe once in each.
+#: The messages of people, a turn each; the model calls the probe once in each.
 _SAID: Final = ("The first message.", "The second message.")
 
 
@@ -31,7 +31,7 @@ class CapabilityReport:
 
     #: Messages that it added to the history itself.
     added: tuple[str, ...] = ()
-    #: What it sent otherwise than the history has it.
+    #: Differences between its requests and the history.
     changed: tuple[str, ...] = ()
     #: Attributes that differ after the turns.
     state: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai import RunContext
 
-#: What requests contain of a definition.
+#: Fields of a definition that requests contain.
 _SENT_FIELDS: Final = (
     "name", "description", "parameters_json_schema", "strict", "defer_loading", "return_schema",
     "include_return_schema",

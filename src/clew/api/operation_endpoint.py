@@ -68,7 +68,7 @@ def bind_operation(operation: AnyOperation, binding: HttpBinding) -> Endpoint:
         headers=binding.headers,
         responses={binding.status: ResponseSpec(description=binding.answer, model=result)},
         problems=tuple(problems | ({400} if binding.query is not EmptyInput else set())),
-        # What the input names is checked once the input is whole.
+        # Names in the input are checked once the input is complete.
         scope=OperationScope(callers=scope.callers),
     )
 

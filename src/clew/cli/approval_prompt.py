@@ -53,9 +53,9 @@ class InterpretedLine:
     meaning: LineMeaning
     yes: bool = False
     approvals: tuple[Approval, ...] = ()
-    #: How long it holds, beyond the call.
+    #: Its duration, beyond the call.
     keep: GrantTerm | None = None
-    #: Why not, for the model.
+    #: The reason for a denial, for the model.
     note: str | None = None
 
 

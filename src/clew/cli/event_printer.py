@@ -51,7 +51,7 @@ class EventPrinter:
         #: The text since the last complete message.
         self._shown = ""
         self._thinking = False
-        #: Whether the last message of the turn is printed already.
+        #: True if the last message of the turn is printed already.
         self._answered = False
         self._noticed: list[str] = []
 

@@ -27,11 +27,11 @@ class Output:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        #: Whether it is a terminal.
+        #: True if it is a terminal.
         self.is_terminal: Final = stream.isatty()
         self._colours = self.is_terminal and _use_colours()
         self._gone: BrokenPipeError | None = None
-        #: Whether the next character begins a line.
+        #: True if the next character begins a line.
         self.at_start = True
 
     def write(self, text: str) -> None:

@@ -198,7 +198,7 @@ async def _search_messages(
     try:
         return await records.search_messages(query, cursor=cursor, limit=limit)
     except SearchNotReady:
-        # Where only commands open the store, no other process would ever update the index.
+        # If only commands open the store, no other process updates the index.
         progress = StatusLine(get_outputs()[1])
         progress.show_activity("updating the search index")
         await records.update_search_index()

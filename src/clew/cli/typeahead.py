@@ -20,9 +20,9 @@ class TypedLine:
     """A line that was ended with Enter."""
 
     text: str
-    #: Whether all of it was typed, with no paste.
+    #: True if all of it was typed, without a paste.
     by_hand: bool
-    #: Whether it was started after the last ``TypeaheadParser.mark_boundary``.
+    #: True if it was started after the last ``TypeaheadParser.mark_boundary``.
     fresh: bool
 
 

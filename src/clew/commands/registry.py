@@ -48,7 +48,7 @@ class CommandContext:
     #: The conversation of the route, if there is one yet.
     conversation_id: ConversationId | None
     viewer: Scope
-    #: Whether the writer may also manage people.
+    #: True if the writer may also manage people.
     operator: bool = False
     #: The writer, on chat platforms.
     who: ChannelActor | None = None

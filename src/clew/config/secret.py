@@ -33,7 +33,7 @@ class Secret:
         self._read = read
         #: Its source, for people: ``environment variable OPENAI_API_KEY``.
         self.source: Final = source
-        #: Whether the settings hold the value itself, not a reference.
+        #: True if the settings contain the value itself, not a reference.
         self.literal: Final = literal
 
     @classmethod

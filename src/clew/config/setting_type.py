@@ -45,5 +45,5 @@ class SettingType(Generic[T_co]):
     from_text: Callable[[str], object] = field(default=_return_unchanged)
     #: Converts a parsed value to a plain one that may be shown.
     show: Callable[[Any], object] = field(default=_return_unchanged)
-    #: Whether a rejected value must not be quoted.
+    #: True if a rejected value must not be quoted.
     secret: bool = False

@@ -97,7 +97,7 @@ class ModelSettings:
         "Whether the model receives the pictures in messages; `false` for a model without "
         "picture input, which would refuse every request with a picture.",
     )
-    #: Why this model was chosen, for people: "OPENAI_API_KEY is in the environment".
+    #: The reason why this model was chosen, for people: "OPENAI_API_KEY is in the environment".
     chosen_by: str = "it is the default"
 
 
@@ -466,7 +466,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApprovalsSettings:
-    """Which tool calls run, which are asked about, and which are denied."""
+    """Rules for tool calls: which run, which need approval, which are denied."""
 
     rule: tuple[PolicyRule, ...] = setting(
         RULES,

@@ -26,7 +26,7 @@ class RawValue:
     path: KeyPath
     value: object
     origin: Origin
-    #: Whether the value is text to be parsed (environment, flag).
+    #: True if the value is text to be parsed (environment, flag).
     is_text: bool
 
 

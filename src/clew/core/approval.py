@@ -60,9 +60,9 @@ class Approval:
     note: str | None
     #: As the model wrote ``args``, if a plugin has changed them.
     requested: str | None = None
-    #: Why it is asked.
+    #: The reason for the question.
     why: str | None = None
-    #: What may be allowed for longer than this call; ``None`` for nothing.
+    #: The pattern that may be allowed for longer than this call; ``None`` if there is none.
     offer: GrantPattern | None = None
     #: Shown with the arguments, such as the diff of a write.
     preview: str | None = None
@@ -72,7 +72,7 @@ class Approval:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApprovalReason:
-    """Why a call is asked about, and what is offered with the question."""
+    """The reason why a call needs approval, and the pattern offered with the question."""
 
     why: str
     offer: GrantPattern | None = None

@@ -9,7 +9,7 @@ from clew.core.channel_events import TextDocument
 #: Longer calls are shown by a file, of up to so many characters (a platform takes 10 MB).
 MAX_IN_MESSAGES: Final = 30_000
 MAX_DOCUMENT_CHARS: Final = 2_000_000
-#: What the message beside the file shows of a preview.
+#: Characters of a preview that the message beside the file shows.
 _EXCERPT_LINES, _EXCERPT_CHARS = 40, 2_000
 #: Before each line of a preview, so that none of them can look like a line of ours.
 _MARGIN: Final = "  "

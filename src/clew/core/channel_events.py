@@ -67,7 +67,7 @@ class MessageReceived:
     #: Types of content that the channel does not know.
     unsupported: tuple[str, ...] = ()
     files: tuple[IncomingFile, ...] = ()
-    #: Whether it addresses the agent: always in a direct message, else by a mention, a reply to
+    #: True if it addresses the agent: always in a direct message, else by a mention, a reply to
     #: the agent, or a command for it.
     addressed: bool = True
     sent_at: datetime
@@ -177,7 +177,7 @@ class TextDocument:
     #: Such as ``call-1.txt``.
     name: str
     text: str
-    #: What to say instead of file and message where the file cannot be sent.
+    #: The text in place of file and message, if the file cannot be sent.
     otherwise: str
 
     def to_chunk(self) -> dict[str, str]:
@@ -190,11 +190,11 @@ class OutboundMessage:
     """Message to send, before it is formatted for a platform."""
 
     text: str = ""
-    #: What to say if ``text`` is empty.
+    #: The text to show if ``text`` is empty.
     notice: ChatNotice | None = None
     #: Values for the text of the notice.
     details: tuple[str, ...] = ()
-    #: Whether the text is Markdown; else it is shown verbatim.
+    #: True if the text is Markdown; else it is shown verbatim.
     markup: bool = True
     #: Under the last message of it.
     buttons: tuple[Button, ...] = ()

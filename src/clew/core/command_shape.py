@@ -33,7 +33,7 @@ class ParsedCommand:
     commands: tuple[SimpleCommand, ...] = ()
     #: Files that redirections name, without ``/dev/null``.
     redirects: tuple[str, ...] = ()
-    #: Why it is not plain; ``None`` if it is.
+    #: The reason why it is not plain; ``None`` if it is.
     problem: str | None = None
 
 
@@ -43,7 +43,7 @@ class CommandPattern:
 
     text: str
     words: tuple[str, ...]
-    #: Whether further words may follow.
+    #: True if further words may follow.
     any_rest: bool
 
     @classmethod

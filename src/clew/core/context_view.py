@@ -72,7 +72,7 @@ class CompactionPreview:
     lines: tuple[ContextMessageView, ...]
     #: Indexes of the lines that a summary would not replace.
     kept: frozenset[int]
-    #: Why nothing would change; empty if something would.
+    #: The reason why nothing would change; empty if something would.
     note: str
 
     @property

@@ -54,7 +54,7 @@ class OutboundText:
     id: DeliveryId
     kind: DeliveryKind = DeliveryKind.ANSWER
     text: str
-    #: Whether the text is Markdown.
+    #: True if the text is Markdown.
     markup: bool = True
 
 

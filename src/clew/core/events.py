@@ -127,7 +127,7 @@ class InputCompleted:
     turn: Turn | None
     #: Text for the person: the answer or the failure; "" if there is nothing to say.
     text: str
-    #: Why it was cancelled or rejected, or the command's reply.
+    #: The reason for its cancellation or rejection, or the command's reply.
     note: str | None = None
     #: Further notices about the turn, such as a switch to another model.
     notices: tuple[str, ...] = ()

@@ -159,7 +159,7 @@ def make_pattern(
         network=facts.network,
         sandbox=facts.sandbox,
     )
-    # What is offered must hold for the call itself.
+    # An offered pattern must match the call itself.
     return made if made.covers(tool, facts, shape) else None
 
 

@@ -46,7 +46,7 @@ class DeliveryHealth:
     given_up: int = 0
     #: A limit is exceeded.
     failing: bool = False
-    #: Why, for people.
+    #: The reason, for people.
     error: str | None = None
 
 
@@ -58,7 +58,7 @@ class ChannelHealth:
     heard_at: datetime | None = None
     #: When the last event arrived.
     event_at: datetime | None = None
-    #: Why it is not connected, for people.
+    #: The reason why it is not connected, for people.
     error: str | None = None
     deliveries: DeliveryHealth = field(default_factory=DeliveryHealth)
 

@@ -64,7 +64,7 @@ class JournaledCall:
     format: str | None
     #: The result sent to the model, as JSON in ``format``.
     result: str | None
-    #: Why it ran or did not; ``None`` if an earlier version of Clew decided.
+    #: The decision and its reason; ``None`` if an earlier version of Clew decided.
     reason: str | None = None
     #: The grant that allowed it.
     grant_id: GrantId | None = None
@@ -74,7 +74,7 @@ class JournaledCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallReason:
-    """Why a call runs or does not, stored with it."""
+    """The decision about a call and its reason, stored with it."""
 
     text: str
     grant: GrantId | None = None

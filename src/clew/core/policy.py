@@ -78,7 +78,7 @@ class JudgedTurn:
     people: tuple[str, ...] = ()
     #: Its context holds text that strangers may have written.
     tainted: bool = False
-    #: Why nobody can be asked; ``None`` if somebody can.
+    #: The reason why nobody can be asked; ``None`` if somebody can.
     no_answer: str | None = None
 
 
@@ -91,7 +91,7 @@ class Decision:
     why: str
     #: The grant that allows it.
     grant: GrantId | None = None
-    #: What a person may allow for longer than this call; ``None`` for nothing.
+    #: The pattern that a person may allow for longer than this call; ``None`` if there is none.
     offer: GrantPattern | None = None
     #: No rule and no grant is about it.
     is_default: bool = False

@@ -46,7 +46,7 @@ class Route:
     kind: str | None = None
     #: The chat's id, or the NAME of a local route.
     chat: str
-    #: Which of several accounts (bot tokens) of the platform.
+    #: One of several accounts (bot tokens) of the platform.
     account: str | None = None
     #: Set where each member of a group has a separate conversation.
     user: str | None = None

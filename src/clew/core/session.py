@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId
     from clew.core.session_prefix import InstructionPart
 
-# Why a session was opened or ended. The reason of a rotation is both: it becomes the closed head's
+# Reasons why sessions open and end. The reason of a rotation is both: it becomes the closed head's
 # end_reason unless it has one already, and stays as the successor's opened_by.
 START = "start"
 COMPRESSION = "compression"

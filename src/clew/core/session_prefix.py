@@ -23,7 +23,7 @@ class InstructionPart:
     #: Of the source: ``agent``, ``feature:NAME``, ``toolset:ID`` ...; not unique.
     name: str
     text: str
-    #: Whether a function made it, so that another session may get another text.
+    #: True if a function made it, so that another session may get another text.
     dynamic: bool = False
 
 

@@ -13,7 +13,7 @@ class PathFact:
 
     #: Absolute, with symbolic links resolved.
     path: str
-    #: Whether it lies in the workspace.
+    #: True if it lies in the workspace.
     inside: bool
     writes: bool = False
 

@@ -30,7 +30,7 @@ _DAMAGED = "is damaged: it cannot be read as {}"
 
 
 class _Refused(Exception):
-    """Why a document is not read."""
+    """The reason why a document is not read."""
 
 
 def main() -> None:

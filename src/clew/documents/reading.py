@@ -25,7 +25,7 @@ class DocumentText:
     """The text of a document."""
 
     text: str
-    #: What it is, and what is missing: ``PDF, 3 pages``.
+    #: A description, with omissions: ``PDF, 3 pages``.
     remark: str
 
 
@@ -53,6 +53,6 @@ async def read_document(content: bytes) -> DocumentText | None:
         raise DocumentRefused(str(found["refused"]))
     if "text" not in found:
         return None
-    # What a store of UTF-8 does not take.
+    # Characters that a UTF-8 store does not accept.
     text = str(found["text"]).replace("\0", "\ufffd").encode(errors="replace").decode()
     return DocumentText(text=text, remark=str(found["remark"]))

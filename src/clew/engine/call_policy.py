@@ -87,7 +87,7 @@ class CallPolicy:
         return JudgedRequest(
             decision=decision,
             preview=await make_preview(facts, tool=request.tool) if asks else None,
-            # What is not known may be anything.
+            # An unknown fact may have any value.
             untrusted=request.untrusted
             or isinstance(facts, UnknownFacts)
             or (isinstance(facts, ToolFacts) and facts.untrusted_result),

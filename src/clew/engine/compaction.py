@@ -69,7 +69,7 @@ class Compacted:
     """The result of a compaction."""
 
     session_id: SessionId
-    #: Whether the conversation continues in another session.
+    #: True if the conversation continues in another session.
     moved: bool
     messages_before: int
     messages_after: int

@@ -70,9 +70,9 @@ class CompactionPlan:
     tokens_before: int
     tokens_after: int
     summary: str = ""
-    #: Whether it counts towards the limit of compactions.
+    #: True if it counts towards the limit of compactions.
     counts: bool = True
-    #: Why a wanted summary is missing: only the steps without a model were done.
+    #: The reason why a summary is missing: only the steps without a model were done.
     failure: Exception | None = None
 
 

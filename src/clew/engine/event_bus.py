@@ -47,7 +47,7 @@ class Subscriber:
     """
 
     def __init__(self, *, live: bool) -> None:
-        #: Whether pieces of a response are requested.
+        #: True if pieces of a response are requested.
         self.live = live
         self._queue: asyncio.Queue[ConversationEvent | StoreChanged] = asyncio.Queue()
         self._pending_change = False

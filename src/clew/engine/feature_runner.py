@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
 #: Seconds after which a run counts as healthy.
 _HEALTHY_AFTER = 60.0
-#: How long the right to run in one place only lasts; renewed at half that time.
+#: Duration of the right to run in one place only; renewed at half that time.
 LEADER_LOCK_DURATION = timedelta(seconds=30)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
-#: Where a service runs: in each gateway, in one per machine, or in one of all.
+#: The place of a service: each gateway, one per machine, or one of all.
 ServicePlace = Literal["each", "host", "leader"]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: How long a feature may take, in seconds, and the characters that it may add.
+#: Seconds that a feature may take, and the characters that it may add.
 MAX_SECONDS, MAX_CHARS = 5.0, 40_000
 
 

@@ -23,7 +23,7 @@ class TurnContext(TurnIds):
     the call runs again after a restart, so an ``idempotent`` tool derives its ids from it.
     """
 
-    #: Where the first message of the turn came from; ``None`` if from no route.
+    #: The route of the turn's first message; ``None`` if it has none.
     route: RouteKey | None
     #: Whose conversation it is.
     scope: Scope
@@ -32,9 +32,9 @@ class TurnContext(TurnIds):
     people: tuple[str, ...] = ()
     #: Of the route: ``telegram``; ``local`` for CLI, HTTP and JSON-RPC.
     platform: str = "local"
-    #: Whether a person began the turn and can be asked; not a schedule or a program.
+    #: True if a person began the turn and can be asked; not a schedule or a program.
     attended: bool = True
-    #: How many turns without a person's message led to this one, one beginning the next.
+    #: The number of turns without a person's message that led to this one, each by the next.
     hops: int = 0
     #: The sandbox level of its commands, as the settings ask for it.
     sandbox_level: str

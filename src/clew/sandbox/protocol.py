@@ -22,7 +22,7 @@ class ProbeReport:
     """The result of trying the sandbox on this machine."""
 
     works: bool
-    #: Why it does not work, or what it leaves open; a clause for people.
+    #: The reason why it does not work, or its gaps; a clause for people.
     detail: str = ""
     #: Advice where it does not work: packages to install, permissions to grant.
     fix: str = ""

@@ -49,7 +49,7 @@ class CommandResult:
     #: Bytes of the output that are left out.
     left_out: int
     seconds: float
-    #: Why it was stopped, as a sentence; ``None`` if it ended by itself.
+    #: The reason why it was stopped, as a sentence; ``None`` if it ended by itself.
     stopped: str | None = None
     #: Additional remark: that the workspace is full.
     notice: str | None = None

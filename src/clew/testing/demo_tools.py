@@ -32,7 +32,7 @@ _SALES: Final = "month,region,euros\n" + "".join(
     for region, euros in (("north", north), ("south", south))
 )
 _PAGE: Final = b"<html><title>Rates</title><body><p>1 EUR = 1.10 USD</p></body></html>"
-#: What the model has the agent run; each run leaves a line in ``runs.txt``.
+#: The script that the model has the agent run; each run adds a line to ``runs.txt``.
 _CODE: Final = """\
 import csv
 open("runs.txt", "a").write("run\\n")

@@ -65,7 +65,7 @@ class TerminalApp(App[None]):
             self.controller, parse_history(_read_file(self._history)), self._save_input, clock
         )
         self._is_started = False
-        #: Whether this process owns the terminal, so that Ctrl-Z suspends it.
+        #: True if this process owns the terminal, so that Ctrl-Z suspends it.
         self.may_stop = False
 
     def on_mount(self) -> None:

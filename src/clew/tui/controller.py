@@ -86,7 +86,7 @@ class ConversationController:
         self.outbox = Outbox(changed=self._set_sending, refused=refused)
         self._following: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
-        #: Where the last queued command led to.
+        #: The conversation to which the last queued command led.
         self._led_to: ConversationShape | None = None
         #: Set while nothing runs.
         self._ended = asyncio.Event()

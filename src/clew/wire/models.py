@@ -148,9 +148,9 @@ class ApprovalShape(WireModel):
     expires_at: str
     answered_by: str | None
     note: str | None
-    #: Why it is asked.
+    #: The reason for the question.
     why: str | None = None
-    #: What `keep` would allow; null if it can be allowed once only.
+    #: The pattern that `keep` would allow; null if it can be allowed once only.
     offer: str | None = None
     #: Shown with the arguments, such as the diff of a write.
     preview: str | None = None

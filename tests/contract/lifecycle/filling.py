@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
 
-#: Somebody who wrote and is gone.
+#: An owner that has ended.
 EARLIER = OwnerId("own_earlier")
 #: 120,000 tokens in twenty messages, at three bytes each.
 BYTES_OF_A_LONG_ONE = 18_000

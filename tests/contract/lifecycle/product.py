@@ -202,7 +202,7 @@ class Product:
         found = await client.call(methods.STATUS, Named(conversation=name))
         return found.conversation.head_session
 
-    # What came of it
+    # Results
 
     async def lineage(self, name: str = "talk") -> list[tuple[str, str | None]]:
         """Every session of a conversation with its end reason, oldest first, as people see it."""
@@ -259,10 +259,10 @@ class Plan:
     around: Callable[[Store], Store] | None = None
     #: The address of a provider of another process; else there is one of its own.
     provider: str | None = None
-    #: Whether a person talks on Telegram.
+    #: True if a person writes on Telegram.
     telegram: bool = False
     role: str = "serve"
-    #: Whether it leaves to others what was handed in to them.
+    #: True if it leaves inputs that other processes accepted to them.
     own_only: bool = False
 
 
@@ -334,7 +334,7 @@ def _means(given: Plan, settings: Settings, store: Store) -> EngineServices:
     )
 
 
-# What a store holds before
+# Initial content of a store
 
 
 @asynccontextmanager

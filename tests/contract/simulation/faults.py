@@ -99,7 +99,7 @@ def delete(sim: Sim, thread: Thread) -> None:
     sim.deliveries = {key: state for key, state in sim.deliveries.items() if key not in failed}
     _chats_are_told(sim, thread, [one for one in _stored(sim, thread) if one.id not in failed])
     sim.routes = {key: to for key, to in sim.routes.items() if to != thread.id}
-    # What is not known by an event is new when it comes again.
+    # An input without a platform event counts as new when it is repeated.
     sim.history = [call for call in sim.history if not _would_come_back(call, thread.id)]
     _nothing_lands(sim, thread)
 

@@ -68,7 +68,7 @@ class Thread:
     lease: Lease | None = None
     turn: Doing | None = None
     items: dict[InboxId, Item] = field(default_factory=dict["InboxId", Item])
-    #: How much of the log was compared with the store.
+    #: The part of the log that was compared with the store.
     compared: int = 0
 
     @property

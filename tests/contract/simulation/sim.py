@@ -78,7 +78,7 @@ class Sim:
         self.deleted: list[ConversationId] = []
         self.routes: dict[RouteKey, ConversationId] = {}
         self.runs: list[Run] = []
-        #: What dead owners had in memory.
+        #: State that dead owners had in memory.
         self.ghosts: list[Run] = []
         self.events: dict[tuple[str, str, str], InboxId] = {}
         self.deliveries: dict[DeliveryId, DeliveryState] = {}

@@ -23,7 +23,7 @@ class SetupOptions:
     port: int | None = None
     #: Addresses of local servers to try: URLs by name.
     servers: Mapping[str, str] = field(default_factory=lambda: LOCAL_SERVERS)
-    #: Whether the model is tested before it is written to the settings.
+    #: True if the model is tested before it is written to the settings.
     test: bool = True
     replace: bool = False
 

@@ -22,7 +22,7 @@ class Prompter:
     """Prompts on the terminal; without a user, the first option is taken."""
 
     notes: Output
-    #: Whether a user can be prompted.
+    #: True if a user can be prompted.
     is_interactive: bool
 
     def print_note(self, text: str) -> None:

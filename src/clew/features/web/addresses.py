@@ -1,4 +1,4 @@
-"""Which addresses of the internet may be fetched from: decided on the address, not on its name."""
+"""Addresses that may be fetched from: decided by the address, not by its name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RESERVED: Final = (
     IPv6Network("3fff::/20"),
 )
 _GLOBAL_V6: Final = IPv6Network("2000::/3")
-#: Where a network translates, the last 32 bits are the IPv4 address that is meant.
+#: Prefixes of translated addresses: the last 32 bits are the IPv4 address.
 _TRANSLATED: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("::ffff:0:0/96"))
 #: Marks an interface whose last 32 bits are an IPv4 address (ISATAP).
 _EMBEDDED: Final = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")

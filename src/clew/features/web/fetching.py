@@ -42,7 +42,7 @@ _REDIRECTING: Final = (301, 302, 303, 307, 308)
 _HEADERS: Final = {
     "User-Agent": f"Clew/{VERSION} (web_fetch)",
     "Accept": "text/markdown, text/html;q=0.9, text/*;q=0.8, */*;q=0.5",
-    # What unpacks a piece at a time, to a size that is known.
+    # Encodings that are unpacked in pieces, so that the size stays limited.
     "Accept-Encoding": "gzip, identity",
 }
 #: Looks up a host; returns its addresses.
@@ -58,7 +58,7 @@ class FetchedPage:
     media_type: str
     charset: str | None
     body: bytes
-    #: Whether it is longer than what was read.
+    #: True if the page is longer than what was read.
     is_cut: bool
 
 
@@ -87,7 +87,7 @@ async def _follow(
         if isinstance(found, FetchedPage):
             return found
         if _site(found) != _site(target):
-            # Whoever allowed this call has allowed this host.
+            # The person or rule that allowed this call has allowed this host.
             raise WebRefused(
                 f"{target.host} redirects to {found.url}: fetch that address if it is what you want"
             )

@@ -17,7 +17,7 @@ from markdownify import MarkdownConverter
 
 #: Characters of the text.
 _LONGEST = 2_000_000
-#: What people do not see on a page.
+#: Elements that are not visible on a page.
 _UNSEEN = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "canvas")
 _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.IGNORECASE

@@ -55,7 +55,7 @@ class Check:
     #: The invariant.
     description: str
     find: ViolationFinder
-    #: What a repair does, with ``{subject}``, ``{conversation}`` and ``{seq}``; ``None``: no
+    #: The effect of a repair, with ``{subject}``, ``{conversation}`` and ``{seq}``; ``None``: no
     #: repair is safe.
     repair: str | None = None
     #: Makes the repair, in the transaction that has checked again.

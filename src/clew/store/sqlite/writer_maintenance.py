@@ -142,7 +142,7 @@ class WriterMaintenance:
             pass
         except apsw.Error as error:
             _log.warning("log_not_written_back", error=str(error))
-        # What could not be written back is retried when idle, or when the log has grown.
+        # Frames that could not be written back are retried when idle, or when the log has grown.
         self._pages = left
         self._quiet_since = time.monotonic()
         self._checkpoint_at = left + CHECKPOINT_AT

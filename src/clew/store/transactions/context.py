@@ -53,7 +53,7 @@ class ContextUpdate:
 
     context: Context
     position: ContextPosition
-    #: Whether the context has only the messages after the reader's position.
+    #: True if the context has only the messages after the reader's position.
     partial: bool
 
 

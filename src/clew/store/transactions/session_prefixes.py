@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.core.session_prefix import SessionPrefix
     from clew.store.contract import Tx
 
-#: How long a list of tools that no session refers to is kept.
+#: Time for which a list of tools is kept that no session refers to.
 UNUSED_FOR = timedelta(days=1)
 
 

@@ -71,7 +71,7 @@ class StartedWork:
 
     lease: Lease
     turn: Turn | None
-    #: Whether the turn had begun before; its context determines the next step.
+    #: True if the turn had begun before; its context determines the next step.
     resumed: bool = False
     #: What is at the front of the queue, if there is no turn: a command, an expiry, or a
     #: completion that is held back.

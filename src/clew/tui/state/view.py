@@ -119,7 +119,7 @@ class ViewState:
     """Displayed conversation."""
 
     link: LinkState = LinkState.CONNECTING
-    #: Why it is disconnected, or the last error; a sentence.
+    #: The reason for the disconnection, or the last error; a sentence.
     trouble: str = ""
     #: ``None`` until it is open.
     conversation: ConversationShape | None = None
