@@ -196,7 +196,7 @@ def main(names: Sequence[str]) -> int:
         noticed = list(report(folder, mutations))
     print(f"\n{sum(noticed)} of {len(noticed)} noticed")
     failed = [mutation for mutation, was in zip(mutations, noticed, strict=True) if was]
-    # Some of them by name say nothing of the rest.
+    # Some of them, by name, tell nothing about the others.
     covered = bool(names) or report_contracts(failed)
     return 0 if all(noticed) and covered else 1
 

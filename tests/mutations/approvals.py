@@ -1,4 +1,4 @@
-"""The safeguards of approvals: what may run unasked, and what an answer covers."""
+"""The safeguards of approvals: calls that need none, and the reach of an answer."""
 
 from __future__ import annotations
 

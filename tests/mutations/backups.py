@@ -28,7 +28,7 @@ BACKUPS = (
     ),
     Mutation(
         name="backup-pages",
-        mechanism="a page that is there already is not written again",
+        mechanism="a page that exists is not written again",
         file=f"{_STORE}/sqlite/page_copy.py",
         old="        if os.pread(self._descriptor, len(page), offset) != page:\n",
         new="        if True:\n",
@@ -36,7 +36,7 @@ BACKUPS = (
     ),
     Mutation(
         name="restore-exclusive",
-        mechanism="a restore takes a lock that nobody can share who has the store open",
+        mechanism="a restore takes a lock that excludes every process that has the store open",
         file=f"{_STORE}/sqlite/staged_store.py",
         old=('    fetch_rows(connection, "PRAGMA journal_mode = DELETE")\n'),
         new=(
@@ -46,7 +46,7 @@ BACKUPS = (
     ),
     Mutation(
         name="restore-stale-log",
-        mechanism="a log that was left is set aside",
+        mechanism="a leftover log is set aside",
         file=f"{_STORE}/sqlite/staged_store.py",
         old=("            for log in find_log_files(self._path):\n"),
         new="            for log in ():\n",
@@ -54,7 +54,7 @@ BACKUPS = (
     ),
     Mutation(
         name="restore-doubts",
-        mechanism="what was not delivered at the backup may have been delivered since",
+        mechanism="deliveries that were pending at the backup may have been sent since",
         file=f"{_STORE}/backup/restore.py",
         old=("    return place.store.write(clear_runtime_state, later=True)\n"),
         new=("    return place.store.write(clear_runtime_state, later=False)\n"),
@@ -62,7 +62,7 @@ BACKUPS = (
     ),
     Mutation(
         name="restore-new-file",
-        mechanism="who opens a store makes sure that it is the one that is there",
+        mechanism="opening a store verifies that its file is still in place",
         file=f"{_STORE}/sqlite/store.py",
         old="                raise\n            continue\n",
         new="                raise\n            raise\n",

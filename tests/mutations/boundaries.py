@@ -30,7 +30,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="route-claimed-once",
-        mechanism="a route that leads somewhere is not written again",
+        mechanism="a route that leads to a conversation is not written again",
         file=f"{_TRANSACTIONS}/conversations.py",
         old="            ON CONFLICT (key) DO NOTHING\n",
         new="            ON CONFLICT (key) DO UPDATE SET key = excluded.key\n",
@@ -38,7 +38,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="close-ends",
-        mechanism="closing the last client files the end, whatever was said",
+        mechanism="closing the last client queues the end, whatever was written",
         file=f"{_TRANSACTIONS}/resets.py",
         old=("    queue_end(t, conversation, None, item, reasons.TUI_CLOSE)\n"),
         new="",
@@ -46,7 +46,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="told-what-failed",
-        mechanism="a turn that worked tells what went wrong",
+        mechanism="a successful turn reports what went wrong",
         file=f"{_ENGINE}/final_text.py",
         old="but could not finish: {error} {way_out}",
         new="but could not finish. {way_out}",
@@ -70,7 +70,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="real-text",
-        mechanism="what the model said is not replaced",
+        mechanism="a model's message is not replaced",
         file=f"{_ENGINE}/final_text.py",
         old="    if not is_blank(text):\n",
         new="    if False:\n",
@@ -104,7 +104,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="orphan-titled",
-        mechanism="orphans are sought whatever their title",
+        mechanism="orphans are found whatever their title",
         file=f"{_TRANSACTIONS}/maintenance.py",
         old="                AND e.session_id = s.id\n          )\n",
         new=(
@@ -124,7 +124,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="warm-reused",
-        mechanism="what is known and still true is not read again",
+        mechanism="a warm state that is still valid is not read again",
         file=f"{_TRANSACTIONS}/context.py",
         old=("    if known is None or not _is_still_valid(t, conversation, session, known):\n"),
         new="    if True:\n",
@@ -132,7 +132,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="warm-newer",
-        mechanism="what is newer is merged in",
+        mechanism="newer entries are merged in",
         file=f"{_ENGINE}/context_cache.py",
         old="            state.extend(news, newer)\n",
         new="            pass\n",
@@ -151,7 +151,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="warm-position",
-        mechanism="the position moves with what is merged in",
+        mechanism="the position moves with merged entries",
         file=f"{_ENGINE}/context_cache.py",
         old=(
             "self.session, self.position = news.context.session, news.position\n"
@@ -162,7 +162,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="lock-unusable",
-        mechanism="a lock that raises hinders nobody",
+        mechanism="a lock that raises does not stop a compaction",
         file=f"{_ENGINE}/compaction.py",
         old="session=session, exc_info=True)\n            return True\n",
         new="session=session, exc_info=True)\n            return False\n",
@@ -170,7 +170,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="finalise-told",
-        mechanism="the end of a session is told",
+        mechanism="the end of a session is reported to plugins",
         file=f"{_ENGINE}/hook_dispatch.py",
         old='        if said.get("session") is not None:\n',
         new="        if False:\n",
@@ -178,7 +178,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="reset-told",
-        mechanism="the session that a route goes on in is told",
+        mechanism="the session in which a route continues is reported",
         file=f"{_ENGINE}/hook_dispatch.py",
         old='        if said.get("next") is not None:\n',
         new="        if False:\n",
@@ -186,7 +186,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="expiry-told",
-        mechanism="an end is told by whoever carried it out, also for an expiry",
+        mechanism="the process that ended a session reports it to plugins, also for an expiry",
         file=f"{_ENGINE}/queued_commands.py",
         old=("    if item.text == END_COMMAND:\n        means.hooks"),
         new=("    if False:\n        means.hooks"),
@@ -200,7 +200,7 @@ BOUNDARIES = (
         new='("memory_flushed", "expiry_finalized")',
         test=f"{_S4}7_of_two_names_in_an_imported_record_the_newer_one_decides[sqlite]",
     ),
-    # Beside the contracts: what a compaction promises.
+    # Beside the contracts: the promises of a compaction.
     Mutation(
         name="attempt-counted",
         mechanism="a compaction is counted before the summariser is asked",
@@ -214,7 +214,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="deaths-end",
-        mechanism="a compaction in which processes die is put off",
+        mechanism="a compaction in which processes die is postponed",
         file=f"{_ENGINE}/compaction_planner.py",
         old=("        if rules.crashed_repeatedly(before):\n"),
         new="        if False:\n",
@@ -223,7 +223,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="stop-forgives",
-        mechanism="a stop is no failure of a compaction",
+        mechanism="a stop does not count as a failed compaction",
         file=f"{_ENGINE}/compaction.py",
         old=("            await shield_until_done(self._store_state(found.session.id, before))\n"),
         new="",
@@ -232,7 +232,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="stopped-rotation",
-        mechanism="a turn that was asked to stop rotates no more",
+        mechanism="a turn that was asked to stop does not rotate",
         file=f"{_TRANSACTIONS}/compactions.py",
         old="        and turn.stop is not None\n        and find_session_by_operation(",
         new="        and False\n        and find_session_by_operation(",
@@ -241,7 +241,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="shown-is-not-said",
-        mechanism="what a tool shows is no message of a person's",
+        mechanism="the output of a tool is not a person's message",
         file="src/clew/agent/compactor.py",
         old=("        and not extract_answered_ids(message)\n"),
         new="",
@@ -259,7 +259,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="joins-a-compaction",
-        mechanism="who steers during a compaction is heard with the next request",
+        mechanism="a steering message during a compaction is part of the next request",
         file="src/clew/agent/loop.py",
         old=(
             " messages that came meanwhile join now, not a step later.\n"
@@ -271,7 +271,7 @@ BOUNDARIES = (
     ),
     Mutation(
         name="plugin-hangs",
-        mechanism="a plugin that hangs is waited for once",
+        mechanism="a hanging plugin delays only once",
         file="src/clew/hooks/manager.py",
         old=("        if line.is_hanging:\n"),
         new="        if False:\n",

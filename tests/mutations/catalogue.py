@@ -1,4 +1,4 @@
-"""Which safeguards there are, what takes each out, and which test notices."""
+"""The safeguards, the change that removes each, and the test that notices."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ALL = (
     ),
     Mutation(
         name="suspects-alone",
-        mechanism="of turns that may be what ends the process one is begun at a time",
+        mechanism="of turns that may crash the process, one runs at a time",
         file="src/clew/engine/turn_concurrency.py",
         old=("            if slot.is_suspect:\n"),
         new="            if False:\n",
@@ -62,7 +62,7 @@ ALL = (
     ),
     Mutation(
         name="fence-numbers",
-        mechanism="taking numbers names owner and fence",
+        mechanism="reserving numbers names owner and fence",
         file=f"{_TRANSACTIONS}/leases.py",
         old="owner = $2 AND fence = $3\n          AND NOT EXISTS",
         new="$2 = $2 AND $3 = $3\n          AND NOT EXISTS",
@@ -70,7 +70,7 @@ ALL = (
     ),
     Mutation(
         name="fence-hold",
-        mechanism="holding a lease names owner and fence",
+        mechanism="a check of the lease names owner and fence",
         file=f"{_TRANSACTIONS}/leases.py",
         old="owner = $2 AND fence = $3 @LOCK\n",
         new="$2 = $2 AND $3 = $3 @LOCK\n",
@@ -94,7 +94,7 @@ ALL = (
     ),
     Mutation(
         name="lease-release",
-        mechanism="finish lets the lease go",
+        mechanism="finishing a turn releases the lease",
         file=f"{_TRANSACTIONS}/leases.py",
         old="UPDATE lease SET owner = NULL, expires_at = NULL\n",
         new="UPDATE lease SET owner = owner\n",
@@ -158,7 +158,7 @@ ALL = (
     ),
     Mutation(
         name="entry-trigger",
-        mechanism="trigger: what was said never changes",
+        mechanism="trigger: messages never change",
         file=f"{_SCHEMA}.sqlite.sql",
         old="BEFORE UPDATE ON entry\n",
         new="BEFORE UPDATE ON entry WHEN 0\n",
@@ -207,7 +207,7 @@ ALL = (
     ),
     Mutation(
         name="line-lock",
-        mechanism="what is being consumed can be neither edited nor cancelled",
+        mechanism="an input that is being consumed can be neither edited nor cancelled",
         file=f"{_TRANSACTIONS}/inbox.py",
         old="ORDER BY n @LOCK",
         new="ORDER BY n",
@@ -223,7 +223,7 @@ ALL = (
     ),
     Mutation(
         name="taken-back",
-        mechanism="a turn that a message takes back is not answered",
+        mechanism="a turn that a message rolls back is not answered",
         file=f"{_TRANSACTIONS}/turns.py",
         old="AND ($7 = 1 OR COALESCE(stop, '') <> $8)",
         new="AND ($7 = $7 OR $8 = $8)",
@@ -269,7 +269,7 @@ ALL = (
     ),
     Mutation(
         name="delivery-lock",
-        mechanism="a delivery is moved by one at a time",
+        mechanism="one process at a time advances a delivery",
         file=f"{_TRANSACTIONS}/deliveries.py",
         old='"SELECT owner FROM delivery WHERE id = $1 @LOCK"',
         new='"SELECT owner FROM delivery WHERE id = $1"',
@@ -277,7 +277,7 @@ ALL = (
     ),
     Mutation(
         name="voided-batch",
-        mechanism="after a failed job the transaction is looked at",
+        mechanism="after a failed job the transaction is checked",
         file="src/clew/store/sqlite/group_commit.py",
         old="    return connection.in_transaction\n",
         new="    return True\n",

@@ -1,4 +1,4 @@
-"""Safeguards at the edges: what clients send, what disks do, what is deleted, what is secret."""
+"""Safeguards at the edges: input of clients, disks, deletions, secrets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EDGES: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="undelete-fence",
-        mechanism="whoever wrote before a deletion cannot write after it was undone",
+        mechanism="an owner from before a deletion cannot write after its undoing",
         file="src/clew/store/transactions/undelete.py",
         old='        undo["fence"] + 1,\n',
         new="        0,\n",
@@ -37,7 +37,7 @@ EDGES: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="undelete-slices",
-        mechanism="nothing of a conversation that can be brought back is removed",
+        mechanism="no row of a conversation that can be undeleted is removed",
         file="src/clew/store/transactions/deletion.py",
         old=("    if t.fetch_one(lives, conversation) is not None:\n"),
         new=("    if t.fetch_one(lives, conversation) is not None and False:\n"),
@@ -54,7 +54,7 @@ EDGES: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="full-store-told",
-        mechanism="whoever waits for what cannot be stored is told",
+        mechanism="callers learn that their write cannot be stored",
         file="src/clew/engine/input_stream.py",
         old="            if error is not None and times > known:\n",
         new="            if False:\n",
@@ -62,7 +62,7 @@ EDGES: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="commit-waits",
-        mechanism="without WAL a commit waits for those who read",
+        mechanism="without WAL a commit waits for readers",
         file="src/clew/store/sqlite/writer_maintenance.py",
         old="                if time.monotonic() > until or not self._connection.in_transaction:\n",
         new="                if True:\n",
@@ -78,7 +78,7 @@ EDGES: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="secret-in-result",
-        mechanism="a result is cleaned of secrets before it is stored",
+        mechanism="secrets are removed from a result before it is stored",
         file="src/clew/agent/tool_results.py",
         old=("        value = redact_secrets(value)\n"),
         new="",

@@ -1,4 +1,4 @@
-"""The safeguards of exports, and of taking them in."""
+"""The safeguards of exports and imports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPORTS = (
     ),
     Mutation(
         name="export-places",
-        mechanism="lines that were moved are known by their numbers",
+        mechanism="moved lines are found by their numbers",
         file="src/clew/core/export_format/line_index.py",
         old=("    kept = _longest_increasing(numbers)\n"),
         new=("    return {}\n    kept = _longest_increasing(numbers)\n"),
@@ -36,7 +36,7 @@ EXPORTS = (
     ),
     Mutation(
         name="export-secrets",
-        mechanism="secrets are known as JSON quotes them",
+        mechanism="secrets are also found as JSON quotes them",
         file="src/clew/core/redaction.py",
         old=("    for _ in range(_MAX_QUOTING_DEPTH):\n"),
         new="    for _ in range(0):\n",
@@ -44,7 +44,7 @@ EXPORTS = (
     ),
     Mutation(
         name="import-apart",
-        mechanism="two conversations that went apart are not merged",
+        mechanism="two conversations that have diverged are not merged",
         file="src/clew/core/export_format/divergence.py",
         old=("    return Relation.AHEAD if ahead else Relation.APART\n"),
         new=("    return Relation.AHEAD if ahead else Relation.BEHIND\n"),
@@ -65,7 +65,7 @@ EXPORTS = (
     ),
     Mutation(
         name="import-deleted",
-        mechanism="what was deleted is not imported",
+        mechanism="a deleted conversation is not imported",
         file=f"{_TRANSACTIONS}/imports.py",
         old="    if grave is not None:\n",
         new="    if grave is not None and False:\n",
@@ -73,7 +73,7 @@ EXPORTS = (
     ),
     Mutation(
         name="import-stop",
-        mechanism="a turn that is not over is stopped where it is imported",
+        mechanism="an unfinished turn is stopped when it is imported",
         file=f"{_TRANSACTIONS}/imports.py",
         old=('        record["stop"] if done else StopRequest.CANCEL.value,\n'),
         new='        record["stop"],\n',
@@ -81,7 +81,7 @@ EXPORTS = (
     ),
     Mutation(
         name="import-log-last",
-        mechanism="what has no place in the log is imported before its end",
+        mechanism="entries without a place in the log are imported before its end",
         file="src/clew/engine/imports.py",
         old=(
             "            _iter_outside_log(section.iter_records()),\n"

@@ -16,7 +16,7 @@ _PATIENCE = "tests/unit/test_patience.py::test_"
 FAILURES = (
     Mutation(
         name="blank-reply",
-        mechanism="a text with nothing to read in it is no answer, and is not kept",
+        mechanism="a blank text is not an answer, and is not stored",
         file="src/clew/agent/loop.py",
         old="        if not (isinstance(part, TextPart) and is_blank(part.content))\n",
         new="        if True\n",
@@ -24,7 +24,7 @@ FAILURES = (
     ),
     Mutation(
         name="cut-reply",
-        mechanism="a reply without its end is no answer",
+        mechanism="a reply without its end is not an answer",
         file="src/clew/agent/loop.py",
         old=("        raise_if_incomplete(response)\n"),
         new="",
@@ -32,7 +32,7 @@ FAILURES = (
     ),
     Mutation(
         name="no-choice",
-        mechanism="a reply without a choice is met as an empty one",
+        mechanism="a reply without a choice counts as an empty one",
         file="src/clew/agent/openai_client.py",
         old='    if not getattr(answer, "choices", None):\n',
         new="    if False:\n",
@@ -40,7 +40,7 @@ FAILURES = (
     ),
     Mutation(
         name="endless-reply",
-        mechanism="a stream that goes on for ever is given up",
+        mechanism="an endless stream is ended",
         file="src/clew/agent/loop.py",
         old="deadline.reschedule(min(loop.time() + self._silence, end))",
         new="deadline.reschedule(loop.time() + self._silence)",
@@ -56,7 +56,7 @@ FAILURES = (
     ),
     Mutation(
         name="overtaken-pieces",
-        mechanism="pieces that their entry has overtaken are not told after it",
+        mechanism="pieces of a response are not sent after its entry",
         file="src/clew/engine/event_stream.py",
         old="                return event.after < self._last_of_turn or event.turn == closed\n",
         new="                return False\n",
@@ -64,7 +64,7 @@ FAILURES = (
     ),
     Mutation(
         name="wait-bound",
-        mechanism="the waits of a turn are bounded together",
+        mechanism="all waits of a turn share one limit",
         file="src/clew/agent/failover.py",
         old=("if wait <= self.max_wait and waited + wait <= most else None"),
         new=("if wait <= self.max_wait else None"),
@@ -72,7 +72,7 @@ FAILURES = (
     ),
     Mutation(
         name="breaker",
-        mechanism="a model that keeps failing is left alone for a while",
+        mechanism="a model that keeps failing is not asked for a while",
         file="src/clew/agent/failover.py",
         old=("        if self._failures[n] >= self.retry_policy.breaker_threshold:\n"),
         new="        if False:\n",
@@ -80,7 +80,7 @@ FAILURES = (
     ),
     Mutation(
         name="refused-elsewhere",
-        mechanism="what one model refused is not asked of another",
+        mechanism="a request that one model refused is not sent to another",
         file="src/clew/engine/turn_failover.py",
         old=("        if failure.kind not in FAILOVER_KINDS:\n"),
         new="        if False:\n",
@@ -88,7 +88,7 @@ FAILURES = (
     ),
     Mutation(
         name="unknown-window",
-        mechanism="what overflowed is larger than the window, whatever was assumed of that",
+        mechanism="a request that overflowed counts as larger than the window",
         file="src/clew/engine/compaction_planner.py",
         old=("            window = min(window, max(most, rules.LARGE_CONTEXT))\n"),
         new="            pass\n",
@@ -96,7 +96,7 @@ FAILURES = (
     ),
     Mutation(
         name="empty-overflow",
-        mechanism="nothing in answer to a long request is met as an overflow",
+        mechanism="an empty reply to a long request counts as an overflow",
         file="src/clew/engine/turn_compaction.py",
         old=("        return tokens > LARGE_CONTEXT\n"),
         new="        return False\n",
@@ -104,7 +104,7 @@ FAILURES = (
     ),
     Mutation(
         name="unpaid",
-        mechanism="replies that came to nothing are counted",
+        mechanism="empty replies are counted",
         file="src/clew/agent/loop.py",
         old=("                await self._log.store_usage(self._unstored_response)\n"),
         new="                pass\n",
@@ -112,7 +112,7 @@ FAILURES = (
     ),
     Mutation(
         name="retries-of-tools",
-        mechanism="a run goes on counting the retries of tools where the turn has stopped",
+        mechanism="a resumed run continues to count the retries of tools",
         file="src/clew/agent/journaled_toolset.py",
         old="        ctx.retries.update(self.retries)\n",
         new="",
@@ -120,7 +120,7 @@ FAILURES = (
     ),
     Mutation(
         name="retries-of-answers",
-        mechanism="a run goes on counting the retries of answers where the turn has stopped",
+        mechanism="a resumed run continues to count the retries of answers",
         file="src/clew/agent/loop.py",
         old=(
             "            run.ctx.state.output_retries_used = context.retries.get(OUTPUT_KEY, 0)\n"
@@ -138,7 +138,7 @@ FAILURES = (
     ),
     Mutation(
         name="results-unstored",
-        mechanism="what is sent is stored before",
+        mechanism="a request is stored before it is sent",
         file="src/clew/agent/loop.py",
         old=("            await self._log.store_request(node.request, self._count_retries())\n"),
         new="            pass\n",

@@ -27,7 +27,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="session-in-context",
-        mechanism="tools are told of the new session",
+        mechanism="tools get the new session",
         file=f"{_ENGINE}/turn_compaction.py",
         old=("            self._hooks.enter_successor(done.session_id)\n"),
         new="            pass\n",
@@ -43,7 +43,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="client-others",
-        mechanism="closing looks whether the conversation is in use",
+        mechanism="closing checks whether the conversation is in use",
         file=f"{_TRANSACTIONS}/resets.py",
         old=("if conversation is None or is_in_use(t, conversation):"),
         new="if conversation is None:",
@@ -51,7 +51,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="client-late",
-        mechanism="the end of a closed client is dropped where another has attached",
+        mechanism="the end that a closed client queued is dropped if another one has attached",
         file=f"{_TRANSACTIONS}/resets.py",
         old=("reasons.TUI_CLOSE and is_in_use(t, lease.conversation_id)"),
         new="reasons.TUI_CLOSE and False",
@@ -60,7 +60,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="old-session-id",
-        mechanism="any session id of a conversation stands for it",
+        mechanism="any session id of a conversation refers to it",
         file=f"{_TRANSACTIONS}/conversations.py",
         old=("        or t.fetch_value(_BY_SESSION, name)\n"),
         new="",
@@ -78,7 +78,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="title-kept",
-        mechanism="only what can never be given is forgotten",
+        mechanism="only a title that can never be set is dropped",
         file=f"{_ENGINE}/titles.py",
         old="        except (UsageError, ValueError) as error:\n",
         new="        except Exception as error:\n",
@@ -95,7 +95,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="orphan-route",
-        mechanism="what a route leads to is no orphan",
+        mechanism="a conversation with a route is not an orphan",
         file=f"{_TRANSACTIONS}/maintenance.py",
         old="SELECT 1 FROM route r WHERE r.conversation_id",
         new="SELECT 1 FROM route r WHERE 1 = 0 AND r.conversation_id",
@@ -104,7 +104,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="orphan-ended",
-        mechanism="what has ended is no orphan",
+        mechanism="an ended session is not an orphan",
         file=f"{_TRANSACTIONS}/maintenance.py",
         old="WHERE s.ended_at IS NULL AND s.opened_at < $1 AND p.",
         new="WHERE s.opened_at < $1 AND p.",
@@ -112,7 +112,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="warm-race",
-        mechanism="what was read before somebody else's refresh is read again",
+        mechanism="a state that was read before another process's refresh is read again",
         file=f"{_ENGINE}/context_cache.py",
         old=(
             "if self._contexts.get(conversation) is not state or (state and state.position != known):"
@@ -142,7 +142,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="compression-lock",
-        mechanism="of two that compact, one waits for nothing and moves nothing",
+        mechanism="of two compactions, the second neither waits nor moves the head",
         file=f"{_TRANSACTIONS}/locks.py",
         old="WHERE lock.holder = excluded.holder OR lock.expires_at <= $4\n",
         new="WHERE $4 = $4\n",
@@ -150,7 +150,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="compacted-already",
-        mechanism="who holds an older session moves nothing",
+        mechanism="the holder of an older session moves nothing",
         file=f"{_ENGINE}/compaction.py",
         old="if done is not None or session not in (None, found.session.id):",
         new="if done is not None:",
@@ -167,7 +167,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="stop-finalises",
-        mechanism="letting a turn go tells plugins",
+        mechanism="releasing a turn is reported to plugins",
         file=f"{_ENGINE}/turn_runner.py",
         old=(
             "            self._services.hooks.emit_session_stop(self._log.session, self._platform)\n"
@@ -177,7 +177,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="ends-told-again",
-        mechanism="an end that was not told is told after a restart",
+        mechanism="an end that was not reported to plugins is reported after a restart",
         file=f"{_ENGINE}/hook_dispatch.py",
         old=("            self.emit_session_end(item)\n"),
         new="            pass\n",
@@ -185,7 +185,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="plugin-raises",
-        mechanism="a plugin that raises ends nothing",
+        mechanism="an error of a plugin ends nothing",
         file="src/clew/hooks/manager.py",
         old="    except BaseException as error:  # noqa: BLE001  (SystemExit",
         new="    except ZeroDivisionError as error:  # noqa: BLE001  (SystemExit",
@@ -193,7 +193,7 @@ LIFECYCLE = (
     ),
     Mutation(
         name="resumed-is-not-over",
-        mechanism="a conversation that a route was moved to since is not over",
+        mechanism="a conversation to which a route has been moved since has not ended",
         file=f"{_TRANSACTIONS}/expiry.py",
         old=("head.end_reason in RESET_REASONS and not chosen"),
         new=("head.end_reason in RESET_REASONS"),

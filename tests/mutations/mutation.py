@@ -1,4 +1,4 @@
-"""One safeguard, and what takes it out."""
+"""A safeguard, and the change that removes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Mutation:
     #: The property that it protects, in words.
     mechanism: str
     file: str
-    #: The text of the safeguard, which stands in the file once, and what it becomes.
+    #: The text of the safeguard, which is in the file once, and its replacement.
     old: str
     new: str
     test: str

@@ -1,4 +1,4 @@
-"""The safeguards of several gateways, and against a database that goes away."""
+"""The safeguards of several gateways, and against outages of the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _API = "tests/integration/test_api_outages.py::test_"
 OUTAGES = (
     Mutation(
         name="owners-in-doubt",
-        mechanism="owners that lost their connections with ours are not taken for dead",
+        mechanism="owners that lost their connections together with this one do not count as dead",
         file="src/clew/store/postgres/tx.py",
         old=(
             "return bool(self._fetch_rows(_ALIVE, (high, low))[0][0]) or self._link.is_liveness_uncertain\n"
@@ -21,7 +21,7 @@ OUTAGES = (
     ),
     Mutation(
         name="found-commit-lasts",
-        mechanism="a commit that was lost and found waits for the stand-by, too",
+        mechanism="a commit whose outcome was looked up waits for the standby, too",
         file="src/clew/store/postgres/retry.py",
         old=("                tx.fetch_one(FORCE_DURABLE)\n"),
         new="                pass\n",
@@ -29,7 +29,7 @@ OUTAGES = (
     ),
     Mutation(
         name="silent-server",
-        mechanism="a connection to a server that fell silent is broken off",
+        mechanism="a connection to a silent server is closed",
         file="src/clew/store/postgres/pool.py",
         old=("        link.abort()\n"),
         new="        pass\n",
@@ -45,7 +45,7 @@ OUTAGES = (
     ),
     Mutation(
         name="retry-after",
-        mechanism="a client is told to come again only where nothing was stored",
+        mechanism="a client is asked to retry only if nothing was stored",
         file="src/clew/api/problems.py",
         old="isinstance(error, errors.StoreUnavailable) and not error.uncertain\n",
         new="isinstance(error, errors.StoreUnavailable)\n",
@@ -53,7 +53,7 @@ OUTAGES = (
     ),
     Mutation(
         name="answer-kept",
-        mechanism="what a model said is stored once the database is back",
+        mechanism="a response is stored once the database is back",
         file="src/clew/engine/store_retry.py",
         old=("    return await retry_while_unavailable(lambda: shield_until_done(write()))\n"),
         new=("    return await shield_until_done(write())\n"),

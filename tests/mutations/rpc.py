@@ -1,4 +1,4 @@
-"""Safeguards of the protocol: order, scope, resuming, and what must not be edited."""
+"""Safeguards of the protocol: order, scope, resuming, edits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _API = "src/clew/api/rpc"
 RPC = (
     Mutation(
         name="rpc-order",
-        mechanism="what one client asks first is stored first",
+        mechanism="requests of one client are stored in their order",
         file=f"{_API}/client.py",
         old="        await self._lock.acquire()\n        left = False\n",
         new="        await asyncio.sleep((hash(asyncio.current_task()) >> 4) % 5 / 100)\n"
@@ -27,7 +27,7 @@ RPC = (
     ),
     Mutation(
         name="rpc-local",
-        mechanism="what shows this machine is only for callers that see everything",
+        mechanism="operations that show this machine are only for callers that see everything",
         file="src/clew/api/authorization.py",
         old="    if callers is CallerKind.LOCAL and context.viewer != LOCAL:\n",
         new="    if False:\n",
@@ -44,7 +44,7 @@ RPC = (
     ),
     Mutation(
         name="rpc-edit",
-        mechanism="a command that waits is not edited",
+        mechanism="a queued command cannot be edited",
         file="src/clew/store/transactions/inbox.py",
         old=" AND kind = 'message' RETURNING conversation_id\n",
         new=" RETURNING conversation_id\n",
@@ -60,7 +60,7 @@ RPC = (
     ),
     Mutation(
         name="rpc-detach",
-        mechanism="a connection that breaks holds no session open",
+        mechanism="a broken connection keeps no session open",
         file=f"{_API}/connection.py",
         old=("            await self._client.disconnect()\n"),
         new="            pass\n",

@@ -1,4 +1,4 @@
-"""The safeguards of the sandbox, each noticed by a way out that is open without it."""
+"""The safeguards of the sandbox; without one, an escape attempt succeeds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SANDBOX = (
     ),
     Mutation(
         name="sandbox-no-silent-host",
-        mechanism="without a sandbox there is none",
+        mechanism="without a working sandbox, none is chosen",
         file=f"{_SANDBOX}/selection.py",
         old="                SeatbeltSandbox(),\n",
         new="                SeatbeltSandbox(),\n                UnconfinedHost(),\n",

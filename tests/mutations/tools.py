@@ -38,7 +38,7 @@ TOOLS = (
     ),
     Mutation(
         name="command-on-the-host",
-        mechanism="the facts say that nothing keeps a command apart",
+        mechanism="the facts say that a command is not confined",
         file=f"{_SHELL}/__init__.py",
         old="sandbox=level,\n        network=not confined,",
         new='sandbox="work",\n        network=False,',
@@ -54,7 +54,7 @@ TOOLS = (
     ),
     Mutation(
         name="web-other-host",
-        mechanism="a redirect to another host is not followed: nobody has judged it",
+        mechanism="a redirect to another host is not followed: the policy has not judged it",
         file=f"{_WEB}/fetching.py",
         old="if _site(found) != _site(target):",
         new="if not _site(found):",
@@ -62,7 +62,7 @@ TOOLS = (
     ),
     Mutation(
         name="web-address-in-address",
-        mechanism="an IPv4 address inside of an IPv6 address is seen",
+        mechanism="an IPv4 address inside of an IPv6 address is found",
         file=f"{_WEB}/addresses.py",
         old="return IPv4Address(found.packed[12:])",
         new="return found",
@@ -102,7 +102,7 @@ TOOLS = (
     ),
     Mutation(
         name="web-unseen-text",
-        mechanism="what people do not see on a page is removed",
+        mechanism="hidden parts of a page are removed",
         file=f"{_WEB}/page_converter.py",
         old="    _remove_unseen(soup)\n    for",
         new="    for",
@@ -134,7 +134,7 @@ TOOLS = (
     ),
     Mutation(
         name="half-a-secret",
-        mechanism="of a long output whole lines are left out",
+        mechanism="a long output is shortened by whole lines",
         file="src/clew/sandbox/bounded_output.py",
         old="head = head[:end]",
         new="pass",
