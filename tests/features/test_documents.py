@@ -149,7 +149,7 @@ async def test_a_document_that_cannot_be_read_is_refused_with_a_sentence(space: 
     word, excel = make_word(), make_excel()
     for content, told in (
         (_encrypted(make_pdf("secret"), "word"), "is encrypted: it needs a password"),
-        (make_pdf("", ""), "is a PDF of 2 pages without text: probably pictures of pages"),
+        (make_pdf("", ""), "is a PDF of 2 pages without text: probably scanned pages"),
         (b"%PDF-1.7\n" + b"\xff\0" * 500, "is damaged: it cannot be read as a PDF"),
         (word[:-200], "is damaged: it cannot be read as an archive"),
         (

@@ -100,10 +100,10 @@ async def test_files_are_written_read_changed_and_found(tmp_path: Path, store_ur
             "created 'notes/a.txt', now 8 bytes",
             "changed 'notes/a.txt', now 6 bytes",
             "changed 'notes/a.txt', now 4 bytes",
-            "error: '../a.txt' is or holds the data of Clew: it cannot be used",
+            "error: '../a.txt' is or contains the data of Clew: it cannot be used",
             "error: 'notes' is a folder, not a file",
             "error: there is no 'none.txt' in the workspace",
-            "error: '../../clew.db' is or holds the data of Clew: it cannot be used",
+            "error: '../../clew.db' is or contains the data of Clew: it cannot be used",
             "1\n2",
             "notes/a.txt  4",
             "notes/a.txt:1: 1",
@@ -395,7 +395,7 @@ async def test_the_changes_of_the_last_turn_are_undone_and_nothing_else(
         await run_calls(product, provider)
         (root / "b").write_text("by hand")
         assert await undo("/undo files 3") == [
-            "/undo files takes nothing more: it undoes the last turn that changed files."
+            "/undo files takes no arguments: it undoes the last turn that changed files."
         ]
         assert await undo("/Undo  files ") == [
             "a: as before, 3 bytes",

@@ -388,7 +388,7 @@ async def test_a_page_that_takes_too_much_to_convert_is_given_up(
 async def test_a_url_with_a_secret_is_not_sent(server: ByteServer) -> None:
     register_secrets(["k9-secret-of-the-settings"])
     said = await refusal_of(server.url("/?q=k9-secret-of-the-settings"))
-    assert said.startswith("the URL holds a secret")
+    assert said.startswith("the URL contains a secret")
     assert not server.requests
 
 

@@ -41,7 +41,7 @@ class ToolUnavailable(ClewError):
 
 
 def dump_definitions(definitions: Iterable[ToolDefinition]) -> str:
-    """Return what requests contain of the definitions, as JSON in the order of the tools."""
+    """Return the definitions as requests contain them, as JSON in the order of the tools."""
     return to_json([_sent_values(one) for one in definitions], fallback=str).decode()
 
 
@@ -59,7 +59,7 @@ def _sent_values(definition: ToolDefinition) -> dict[str, Any]:
 
 @dataclass
 class _MissingTool(ToolsetTool[Any]):
-    """A tool that the session has and nothing offers now."""
+    """A tool of the session that nothing offers now."""
 
 
 @dataclass

@@ -40,7 +40,7 @@ def _parse_rules(value: object, where: ReadContext) -> tuple[PolicyRule, ...]:
 
 def _parse_rule(value: object, number: int, where: ReadContext) -> PolicyRule:
     if not isinstance(value, dict):
-        raise InvalidValue(f"rule {number} is no table")
+        raise InvalidValue(f"rule {number} is not a table")
     table = cast("dict[str, object]", value)
     if unknown := sorted(table.keys() - {*_FIELDS, _THEN}):
         known = ", ".join([*_FIELDS, _THEN])
@@ -66,7 +66,9 @@ def _parse_patterns(value: object, key: str, number: int, where: ReadContext) ->
                 CommandPattern.parse(one)
     except ValueError as error:
         detail = f": {error}" if str(error) else ""
-        raise InvalidValue(f"{key} of rule {number} is no text or list of texts{detail}") from None
+        raise InvalidValue(
+            f"{key} of rule {number} is not text or a list of texts{detail}"
+        ) from None
     return tuple(map(_expand_home, found)) if key == "path" else found
 
 

@@ -1,4 +1,4 @@
-"""The sandbox that the settings ask for, and its settings that cannot be followed."""
+"""The sandbox that the settings ask for, and checks of these settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def find_workspace(settings: Settings, scope: str) -> Workspace:
 
 def check_sandbox(settings: Settings) -> None:
     """
-    Reject a level that is still to come, and a workspace that would give away what is private.
+    Reject a level that is not available yet, and a workspace with private files.
 
     :raises SettingsError: if one of them is set
     """
@@ -71,6 +71,6 @@ def check_sandbox(settings: Settings) -> None:
     for kept, what in ((home, "CLEW_HOME, with the database"), (person, "your home folder")):
         if kept.is_relative_to(workspace):
             raise SettingsError(
-                f"sandbox.workspace is {workspace}, which holds {what}: name a folder that holds "
-                "only what commands may read and change"
+                f"sandbox.workspace is {workspace}, which contains {what}: name a folder with "
+                "only those files that commands may read and change"
             )

@@ -16,7 +16,7 @@ class SimpleCommand:
     """One program with its arguments, after expansion of quotes and known wrappers."""
 
     words: tuple[str, ...]
-    #: It is given further words that the text does not show, as by ``xargs``.
+    #: It gets further words that the text does not show, as from ``xargs``.
     open_ended: bool = False
 
 

@@ -1,4 +1,4 @@
-"""The pattern that is offered for a command: as wide as is harmless, and no wider."""
+"""The pattern that is offered for a command: as wide as is harmless."""
 
 from __future__ import annotations
 

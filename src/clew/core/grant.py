@@ -1,4 +1,4 @@
-"""Grants: what a person has allowed for longer than one call, and how far it goes."""
+"""Grants: permissions of a person for more than one call, and their reach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.tool_facts import ToolFacts
 
-#: Sandbox levels that keep nothing apart.
+#: Sandbox levels without isolation.
 _OPEN_LEVELS: Final = (None, "host")
 
 
@@ -108,7 +108,7 @@ class GrantPattern:
 
 
 class GrantTerm(enum.Enum):
-    """Time that an answer holds, beyond the call that it is about."""
+    """Duration of an answer, beyond the call that it is about."""
 
     HOUR = "hour"  #: in this conversation
     ALWAYS = "always"  #: in this scope, until it is revoked

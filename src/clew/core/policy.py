@@ -1,8 +1,8 @@
 """
-Policy: whether a tool call may run, must be asked about, or is denied, and why.
+Policy: decides whether a tool call runs, needs approval or is denied, with the reason.
 
 The first that applies decides: a ``deny`` rule, an ``ask`` rule, taint, a grant, an ``allow``
-rule, the tool's default, and last of all asking.
+rule, the tool's default; otherwise the call needs approval.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyRule:
-    """A rule of the settings; each list that is empty holds for everything."""
+    """A rule of the settings; an empty list matches everything."""
 
     then: Verdict
     tools: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class UnknownFacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedCall:
-    """A tool call, as far as it is decided by."""
+    """The properties of a tool call that decide about it."""
 
     tool: str
     effect: Effect
@@ -71,7 +71,7 @@ class JudgedCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedTurn:
-    """The turn of a call, as far as it is decided by."""
+    """The properties of a turn that decide about its calls."""
 
     scope: Scope
     #: As ``PLATFORM:ID``.
@@ -93,11 +93,11 @@ class Decision:
     grant: GrantId | None = None
     #: The pattern that a person may allow for longer than this call; ``None`` if there is none.
     offer: GrantPattern | None = None
-    #: No rule and no grant is about it.
+    #: No rule and no grant applies to it.
     is_default: bool = False
 
 
-#: Levels of the sandbox that keep nothing apart.
+#: Levels of the sandbox without isolation.
 _HOST: Final = "host"
 
 
@@ -130,7 +130,7 @@ def _decide(
 def _apply_restrictions(
     call: JudgedCall, rules: Sequence[PolicyRule], turn: JudgedTurn
 ) -> Decision | None:
-    """Return what no grant can change: rules that deny or ask, unknown facts, taint."""
+    """Return the decision that no grant changes: rules that deny or ask, unknown facts, taint."""
     matches = [(n, rule, _match(rule, call, turn)) for n, rule in enumerate(rules, 1)]
     for number, rule, match in matches:
         if rule.then is Verdict.DENY and match is _Match.YES:
@@ -167,7 +167,7 @@ def _apply_default(call: JudgedCall) -> Decision:
 
 
 def _find_default_reason(effect: Effect, facts: ToolFacts | None) -> str | None:
-    """Return why a call may run that nothing was said about; ``None`` if it may not."""
+    """Return why a call may run without a rule or grant; ``None`` if it may not."""
     if facts is None:
         return "the tool does not ask"
     confined = facts.sandbox is not None and facts.sandbox != _HOST and not facts.network
@@ -204,7 +204,7 @@ class _Match(enum.Enum):
 
 
 def _match(rule: PolicyRule, call: JudgedCall, turn: JudgedTurn) -> _Match:
-    """Return whether a rule is about a call; one that allows must be about all of it."""
+    """Return whether a rule applies to a call; one that allows must apply to all of it."""
     every = rule.then is Verdict.ALLOW
     if rule.tools and not _any_fits(rule.tools, call.tool):
         return _Match.NO

@@ -1,8 +1,8 @@
 """
-Program that makes text of a document: PDF, Word (.docx) or Excel (.xlsx).
+Program that converts a document to text: PDF, Word (.docx) or Excel (.xlsx).
 
 Reads a line of JSON and the document; writes JSON: ``text`` and ``remark``, ``refused`` (why),
-``missing`` (the package), or nothing for an archive that is no document.
+``missing`` (the package), or nothing for an archive that is not a document.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def answer_for(content: bytes) -> dict[str, str]:
-    """Return what is written for a document."""
+    """Return the answer for a document."""
     try:
         found = convert(content)
     except _Refused as refused:
@@ -52,7 +52,7 @@ def answer_for(content: bytes) -> dict[str, str]:
 
 
 def convert(content: bytes) -> tuple[str, str] | None:
-    """Return the text of a document, and what it is; ``None`` if it is no document."""
+    """Return the text of a document, and a description; ``None`` if it is not a document."""
     if not content.startswith(b"PK"):
         return _guard("a PDF", _convert_pdf, content)
     names = _check_archive(content)
@@ -117,14 +117,12 @@ def _convert_pdf(content: bytes) -> tuple[str, str]:
         if reader.is_encrypted and not reader.decrypt(""):
             raise _Refused("is encrypted: it needs a password")
     except (errors.DependencyError, NotImplementedError):
-        raise _Refused("is encrypted in a way that is not read") from None
+        raise _Refused("is encrypted in a way that is not supported") from None
     count = len(reader.pages)
     seen: list[str] = []
     text, remark = _finish(f"PDF, {_count(count, 'page')}", _iter_pages(reader, count, seen))
     if not any(seen):
-        raise _Refused(
-            f"is a PDF of {_count(count, 'page')} without text: probably pictures of pages"
-        )
+        raise _Refused(f"is a PDF of {_count(count, 'page')} without text: probably scanned pages")
     return text, remark
 
 
@@ -180,7 +178,7 @@ def _iter_rows(table: Any) -> Iterator[str]:
 
 def _convert_excel(content: bytes) -> tuple[str, str]:
     openpyxl = importlib.import_module("openpyxl")
-    # Values as they were stored last; a formula stands where none was.
+    # Values as last stored; the formula where no value was stored.
     values, formulas = (
         openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=one)
         for one in (True, False)

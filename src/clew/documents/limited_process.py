@@ -1,4 +1,4 @@
-"""Conversion in a process of its own: what strangers wrote cannot take more than its limits."""
+"""Conversion in a process of its own, so that content of strangers cannot exceed its limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def convert_in_process(
     program: Path, head: Mapping[str, object], body: bytes, *, seconds: float = SECONDS
 ) -> dict[str, Any] | None:
     """
-    Return what a program makes of ``body``; ``None`` if that takes too much of anything.
+    Return the answer of a program for ``body``; ``None`` if it exceeds a limit.
 
     The program gets a line of JSON and the body, and answers with an object of JSON. It
     waits while too many others run.

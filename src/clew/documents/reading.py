@@ -1,4 +1,4 @@
-"""From a PDF, Word or Excel file to its text."""
+"""The text of PDF, Word and Excel files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from clew.errors import ClewError
 
 _CONVERTER: Final = Path(__file__).with_name("document_converter.py")
 _PDF, _ZIP, _OLE = b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-#: Bytes in which a PDF begins, and what may stand before it.
+#: Bytes within which a PDF begins, and those that may precede it.
 _HEAD, _BEFORE_PDF = 1024, b"\xef\xbb\xbf\0\t\r\n "
 
 
 class DocumentRefused(ClewError):
-    """Document that cannot be read; the text goes on after its name: ``is encrypted``."""
+    """Document that cannot be read; the text follows its name: ``is encrypted``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

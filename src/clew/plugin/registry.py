@@ -348,8 +348,8 @@ class Registry:
         """
         Declare a tool of the model.
 
-        ``effect`` says what running it twice does (``pure``, ``idempotent``, ``once``,
-        ``ask``); ``facts`` makes, from the arguments of a call, what is decided by.
+        ``effect`` states what happens if it runs twice (``pure``, ``idempotent``, ``once``,
+        ``ask``); ``facts`` makes the facts of a call, by which it is decided, from its arguments.
         ``untrusted``: its results hold text that strangers may have written; from then on,
         calls that reach outside are asked about.
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
@@ -408,7 +408,7 @@ class Registry:
     def add_memory_provider(
         self, name: str, make: Callable[[FeatureContext], MemoryProvider]
     ) -> None:
-        """Declare a place that keeps memories, for the feature that asks for one by name."""
+        """Declare a store of memories, for the feature that asks for one by name."""
         self._add("memory provider", name, MemoryProviderKind(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:

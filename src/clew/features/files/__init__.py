@@ -30,7 +30,7 @@ def register(registry: Registry) -> None:
 
 
 async def undo_files(call: CommandCall, argument: str) -> str:
-    """Undo the changes of the last turn that changed files; say what was done."""
+    """Undo the changes of the last turn that changed files; return a report."""
     from clew.features.files import undo  # noqa: PLC0415  (declared by every command, needed by few)
 
     return await undo.undo_files(call, argument)

@@ -37,7 +37,7 @@ def require_context() -> TurnContext:
     """
     context = get_turn_context()
     if context is None:
-        raise RuntimeError("the tools of files work in a turn only")
+        raise RuntimeError("the file tools work in a turn only")
     return context
 
 
@@ -57,10 +57,10 @@ class LocatedPath:
 
 def locate(path: str) -> LocatedPath:
     """
-    Return where a path of the running call is.
+    Locate a path of the running call.
 
-    A path that does not leave the workspace by its text never leaves it: the workspace refuses
-    links that do. Others were allowed by a rule or a person before the call runs.
+    A path whose text stays inside the workspace stays inside: the workspace refuses links that
+    lead out. Other paths were allowed by a rule or a person before the call runs.
 
     :raises FileRefused: if the path is not usable, or private
     """
@@ -73,7 +73,7 @@ def locate(path: str) -> LocatedPath:
         return LocatedPath(workspace, path, is_inside=True)
     home = require_context().services.settings.home.resolve()
     if found.is_relative_to(home) or home.is_relative_to(found):
-        raise FileRefused(f"{path!r} is or holds the data of Clew: it cannot be used")
+        raise FileRefused(f"{path!r} is or contains the data of Clew: it cannot be used")
     return LocatedPath(Workspace(Path("/")), str(found), is_inside=False)
 
 
@@ -88,7 +88,7 @@ def get_workspace() -> Workspace:
 @asynccontextmanager
 async def changing_files(home: Path, workspace: Workspace) -> AsyncGenerator[None]:
     """
-    Hold the right to change files of a workspace, among all gateways of this machine.
+    Hold the exclusive right to change files of a workspace on this machine.
 
     :raises FileRefused: if others hold it for too long
     """

@@ -1,4 +1,4 @@
-"""Changes of files in the store: what was before, and what is after."""
+"""File changes in the store: the contents before and after."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def forget_change(t: Tx, key: CallKey) -> None:
 
 
 def read_last_changes(t: Tx, conversation: ConversationId) -> list[FileChange]:
-    """Return the changes of the last turn that has some which are not undone, in order."""
+    """Return, in order, the changes of the last turn that has changes left to undo."""
     rows = t.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM files_change

@@ -1,4 +1,4 @@
-"""Replacing of a text in a file's bytes, whatever else the file holds."""
+"""Replacement of text in a file's bytes, whatever else the file contains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ def replace_text(path: str, content: bytes, old: str, new: str, *, every: bool) 
     r"""
     Return the content with ``old`` replaced.
 
-    Works on bytes, so that a byte order mark and bytes that are no UTF-8 stay. Where the lines
-    of a file end with CRLF, ``\n`` in both texts stands for that.
+    Works on bytes, so that a byte order mark and invalid UTF-8 stay. If the lines of the file
+    end with CRLF, ``\n`` in both texts stands for CRLF.
 
     :raises FileRefused: if ``old`` is not in it, or more than once
     """
@@ -34,7 +34,7 @@ def encode_text(text: str) -> bytes:
     """
     Return a text as UTF-8.
 
-    :raises FileRefused: if it holds half of a character
+    :raises FileRefused: if it contains half of a surrogate pair
     """
     try:
         return text.encode()

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: The folder of the workspace that holds what strangers have sent.
+#: The folder of the workspace with the files that strangers have sent.
 _DOWNLOADS: Final = "downloads"
 
 
 def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
-    """Return which path a call reads."""
+    """Return the path that a call reads."""
     fact = _make_path_fact(str(args.get("path", ".")), writes=False)
     downloads = get_workspace().root / _DOWNLOADS
     return ToolFacts(
@@ -34,26 +34,26 @@ def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
 
 
 def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
-    """Return which file a call writes, how many bytes, and the difference that it makes."""
+    """Return the file that a call writes, the number of bytes, and the diff."""
     path = str(args["path"])
     size, preview = None, None
     with suppress(FileRefused):  # the call itself tells why
         place = locate(path)
         before = read_content(place.workspace, place.path)
         after = _make_content(path, before or b"", args)
-        # Comparing large files takes seconds, and most calls are not asked about.
+        # Comparing large files takes seconds, and most calls need no approval.
         size, preview = len(after), partial(_describe_difference, path, before, after)
     return ToolFacts(paths=(_make_path_fact(path, writes=True),), size=size, preview=preview)
 
 
 def _describe_difference(path: str, before: bytes | None, after: bytes) -> str | None:
-    with suppress(FileRefused):  # one of them is no text
+    with suppress(FileRefused):  # one of them is not text
         return make_diff(path, before, after)
     return None
 
 
 def _make_path_fact(path: str, *, writes: bool) -> PathFact:
-    """Return where a path is; one that is refused in any case stays inside."""
+    """Return the location of a path; one that is refused anyway counts as inside."""
     try:
         place = locate(path)
     except FileRefused:
@@ -71,9 +71,9 @@ def _make_content(path: str, before: bytes, args: Mapping[str, Any]) -> bytes:
 
 def make_diff(path: str, before: bytes | None, after: bytes) -> str:
     """
-    Return what changes, as a unified diff of all of it.
+    Return the whole change as a unified diff.
 
-    :raises FileRefused: if one of them is no text
+    :raises FileRefused: if one of them is not text
     """
     old, new = (decode_text(path, one or b"").text.splitlines(True) for one in (before, after))
     lines = difflib.unified_diff(

@@ -1,4 +1,4 @@
-"""Listing of folders, with names that may hold anything."""
+"""Listing of folders, whose names may contain any character."""
 
 from __future__ import annotations
 

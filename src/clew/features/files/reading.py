@@ -1,4 +1,4 @@
-"""Reading of text: decoded, by lines, and never more than fits into a result."""
+"""Reading of text: decoded, by lines, and limited to what fits into a result."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from clew.sandbox.errors import FileRefused
 if TYPE_CHECKING:
     from clew.features.files.access import LocatedPath
 
-#: Characters of one result: what is above would be cut in the middle.
+#: Characters of one result: a longer one would be shortened in the middle.
 MAX_CHARS: Final = 50_000
 #: Characters of one line.
 MAX_LINE_CHARS: Final = 10_000
 #: Bytes in which a NUL makes a file binary.
 _HEAD: Final = 8_192
-#: Share of bytes that are no UTF-8 above which a file is binary.
+#: Share of bytes that are not UTF-8 above which a file counts as binary.
 _BROKEN: Final = 0.1
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DecodedText:
-    """The text of a file, with LF at the end of lines, and what was left out of it."""
+    """The text of a file, with LF at the end of lines, and remarks about it."""
 
     text: str
     #: Remarks for the model: line ends, encoding.

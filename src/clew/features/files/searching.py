@@ -58,7 +58,7 @@ class _Search:
         return self.stopped is not None
 
     def search_file(self, place: LocatedPath, path: str) -> None:
-        """Search a file; one that is not text, too large or gone is left out."""
+        """Search a file; skip one that is not text, too large or gone."""
         try:
             text = decode_text(path, place.workspace.read_file(path, limit=_FILE_LIMIT)).text
         except FileRefused:

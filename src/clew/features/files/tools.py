@@ -1,7 +1,7 @@
 """
-The tools of files, as the model sees them.
+The file tools, as the model sees them.
 
-Every command declares them and few call them: what they need is imported when it is used.
+Every command declares them and few call them, so they import what they need when they run.
 """
 
 # ruff: noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Undoing of changes: the files of the last turn as they were before it."""
+"""Undo: restores the files that the last turn changed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class _Restored:
 
 
 async def undo_files(call: CommandCall, argument: str) -> str:
-    """Undo the changes of the last turn that changed files; say what was done."""
+    """Undo the changes of the last turn that changed files; return a report."""
     if argument:
-        return "/undo files takes nothing more: it undoes the last turn that changed files."
+        return "/undo files takes no arguments: it undoes the last turn that changed files."
     if call.conversation_id is None:
         return _NOTHING
     return await _undo_last_turn(call.services, call.conversation_id)

@@ -30,7 +30,7 @@ async def write_text(path: str, content: str) -> str:
     """
     Create or replace a file; return what was done.
 
-    :raises FileRefused: if it cannot be written, or another one took its place
+    :raises FileRefused: if it cannot be written, or was replaced meanwhile
     """
     made = encode_text(content)
     if len(made) > MAX_BYTES:
@@ -54,7 +54,7 @@ async def edit_text(path: str, old: str, new: str, *, every: bool) -> str:
 
 
 async def _change_file(path: str, make: Callable[[bytes | None], bytes]) -> str:
-    """Change a file to what ``make`` makes of its content."""
+    """Replace the content of a file by what ``make`` returns for it."""
     context, workspace = require_context(), (place := locate(path)).workspace
     path = workspace.relative_path(place.path)
     encode_text(path)  # it is stored

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from clew.plugin import Registry, TurnContext
 
-#: The limit of a command is ``sandbox.seconds``, a day at most; this one must not come first.
+#: The limit of a command is ``sandbox.seconds``, a day at most; this one must not expire first.
 _LONGER_THAN_ALL: Final = timedelta(days=1, minutes=5)
 
 

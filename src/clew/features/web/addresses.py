@@ -24,7 +24,7 @@ _METADATA: Final = frozenset(
     )
 )
 _LINK_LOCAL: Final = (IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10"))
-#: Reserved, although Python takes (or took) some of them for global.
+#: Reserved, although Python treats (or treated) some of them as global.
 _RESERVED: Final = (
     IPv4Network("192.0.0.0/24"),
     IPv4Network("192.88.99.0/24"),
@@ -92,7 +92,7 @@ def matches_host(host: str, pattern: str) -> bool:
 
 def check_address(text: str, *, private: bool = False) -> None:
     """
-    Reject an address that is not in the public internet.
+    Reject an address that is not on the public internet.
 
     :raises WebRefused: saying what it is
     """

@@ -2,7 +2,7 @@
 Fetching of a page from an address that was looked up, checked and then connected to.
 
 The name of a host is resolved once for each request, and the connection goes to the address that
-was checked: a name that means something else a moment later wins nothing.
+was checked: a name that resolves differently a moment later has no effect.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ async def _look_up(target: WebTarget, resolve: Resolve, *, private: bool) -> Seq
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
-    """Return the certificates that are trusted; reading them takes longer than many a request."""
+    """Return the trusted certificates; reading them takes longer than many requests."""
     return httpx2.create_ssl_context()
 
 
@@ -143,7 +143,7 @@ def _make_client() -> httpx2.AsyncClient:
 async def _request(
     client: httpx2.AsyncClient, target: WebTarget, addresses: Sequence[str]
 ) -> FetchedPage | WebTarget:
-    """Return the page, or where it has moved to."""
+    """Return the page, or the target of its redirect."""
     why = "it has no address"
     for address in addresses:
         request = client.build_request(
@@ -179,7 +179,7 @@ async def _read_answer(answer: httpx2.Response, target: WebTarget) -> FetchedPag
         try:
             joined = str(target.url.join(location))
         except (httpx2.InvalidURL, ValueError):
-            raise WebRefused(f"{target.host} redirects to something that is no URL") from None
+            raise WebRefused(f"{target.host} redirects to something that is not a URL") from None
         return parse_url(joined)
     if status != 200:
         raise WebRefused(f"{target.host} answered {status} {answer.reason_phrase}".rstrip())
@@ -198,7 +198,7 @@ async def _read_body(answer: httpx2.Response, target: WebTarget) -> tuple[bytes,
     """Return the unpacked body up to the limit, and whether there is more."""
     packing = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("gzip", "x-gzip", "identity", ""):
-        raise WebRefused(f"{target.host} packs its answer in a way that is not read ({packing})")
+        raise WebRefused(f"{target.host} compresses its answer in an unsupported way ({packing})")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if "gzip" in packing else None
     body = bytearray()
     async for raw in answer.aiter_raw(_PIECE):
@@ -212,4 +212,4 @@ def unpack_piece(unpack: Callable[[bytes, int], bytes], raw: bytes, most: int) -
     try:
         return unpack(raw, most)
     except zlib.error:
-        raise WebRefused("its answer is packed, and broken") from None
+        raise WebRefused("its compressed answer is damaged") from None

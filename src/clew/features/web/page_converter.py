@@ -1,5 +1,5 @@
 """
-Program that makes Markdown of a page; it runs with limits of its own.
+Program that converts a page to Markdown; it runs with limits of its own.
 
 Reads a line of JSON (``url``, ``charset``) and the page; writes JSON (``title``, ``text``).
 """

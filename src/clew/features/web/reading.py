@@ -1,4 +1,4 @@
-"""From a URL to a text for the model."""
+"""Text of a URL, for the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def read_url(url: str, *, allow_private: Collection[str]) -> str:
     :raises WebRefused: if there is none
     """
     if redact_secrets(url) != url:
-        raise WebRefused("the URL holds a secret of the settings: it is not sent anywhere")
+        raise WebRefused("the URL contains a secret of the settings: it is not sent anywhere")
     page = await fetch_page(url, allow_private=allow_private)
     title, text = await _to_text(page)
     notes = [truncate_text(page.url, _LONGEST_URL), *([f"title: {title}"] if title else [])]
@@ -71,7 +71,7 @@ async def _read_document(page: FetchedPage) -> str | None:
 
 
 def _decode(page: FetchedPage) -> str:
-    """Return the text; a codec of Python that is no encoding of text counts as UTF-8."""
+    """Return the text; a codec of Python that is not a text encoding counts as UTF-8."""
     with suppress(LookupError, UnicodeError, ValueError):
         return page.body.decode(page.charset or "utf-8-sig", errors="replace")
     return page.body.decode(errors="replace")
@@ -81,7 +81,7 @@ async def convert_html(body: bytes, *, url: str, charset: str | None) -> tuple[s
     """
     Return the title and the Markdown of a page, made by a process of its own with limits.
 
-    :raises WebRefused: if that takes too much of anything
+    :raises WebRefused: if that exceeds a limit
     """
     head = {"url": url, "charset": charset}
     found = await convert_in_process(_CONVERTER, head, body, seconds=_CONVERSION)

@@ -1,4 +1,4 @@
-"""Search engines: one request, and titles, URLs and excerpts out of its answer."""
+"""Search engines: one request, and titles, URLs and excerpts from its answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchEngine:
-    """One search engine: how it is asked, and where its results are in the answer."""
+    """One search engine: its request, and the place of the results in its answer."""
 
     #: Of the engine; ``None`` where the settings must name it.
     url: str | None
@@ -242,7 +242,7 @@ def _make_result(each: dict[str, object], names: tuple[str, str, str]) -> FoundP
 
 
 async def _ask_ddgs(settings: WebSettings, query: str, count: int) -> Iterable[FoundPage]:
-    """Ask public search engines by their pages, with a package that few need."""
+    """Ask public search engines through their pages, with an optional package."""
     ddgs: Any = importlib.import_module("ddgs")
     try:
         async with asyncio.timeout(_SECONDS):

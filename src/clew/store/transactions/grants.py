@@ -1,4 +1,4 @@
-"""Grants: what people have allowed for longer than one call; and whether a turn is tainted."""
+"""Grants: permissions of people for more than one call; and whether a turn is tainted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TERMS: Final = {GrantTerm.HOUR: timedelta(hours=1), GrantTerm.ALWAYS: None}
 
 def record_grant(t: Tx, approval: Approval, term: GrantTerm, *, by: str | None) -> Grant:
     """
-    Store what the answer to an approval allows for longer; repeating it changes nothing.
+    Store the grant that the answer to an approval makes; repeating it changes nothing.
 
     For an hour, it holds in the conversation; always, in its scope.
 
@@ -132,8 +132,8 @@ def is_tainted(t: Tx, conversation: ConversationId) -> bool:
     """
     Return whether a conversation has read text that strangers may have written.
 
-    It stays so after a compaction, whose summary may repeat the text. A branch has what its
-    origin had; of one that is gone nobody knows what it had read.
+    It stays so after a compaction, whose summary may repeat the text. A branch is tainted if its
+    origin is, or if its origin no longer exists.
     """
     return t.exists(
         """
