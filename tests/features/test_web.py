@@ -229,7 +229,7 @@ async def test_redirects_are_followed_on_their_host_and_checked_each_time(
         ("/other", f"redirects to {server.url('/end', 'localhost')}: fetch that address"),
         ("/file", "only URLs that begin with http"),
         ("/user", "a user name or a password"),
-        ("/odd", "no URL"),
+        ("/odd", "not a URL"),
     ):
         assert says in await refusal_of(server.url(path))
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
@@ -324,7 +324,7 @@ async def test_bodies_that_never_end_are_cut_and_bad_ones_are_named(
         assert (found.body, found.is_cut) == (b"x" * 100_000, True)
     assert (await fetch_page(server.url("/packed"), allow_private=HERE)).body == b"small"
     for path, says in (
-        ("/broken", "packed, and broken"),
+        ("/broken", "answer is damaged"),
         ("/deflate", "in a way that is not read (br)"),
         ("/short", "127.0.0.1 broke off: "),
         ("/garbage", "127.0.0.1 failed: "),
