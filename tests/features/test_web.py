@@ -325,7 +325,7 @@ async def test_bodies_that_never_end_are_cut_and_bad_ones_are_named(
     assert (await fetch_page(server.url("/packed"), allow_private=HERE)).body == b"small"
     for path, says in (
         ("/broken", "answer is damaged"),
-        ("/deflate", "in a way that is not read (br)"),
+        ("/deflate", "in an unsupported way (br)"),
         ("/short", "127.0.0.1 broke off: "),
         ("/garbage", "127.0.0.1 failed: "),
         ("/nothing", "127.0.0.1 failed: "),
