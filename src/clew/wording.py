@@ -70,6 +70,7 @@ _NOTICES: Final = {
 _REPORT_END: Final = "[end of the report]"
 _EXPIRY_CAUSES: Final = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _BUTTON_REPLIES: Final = {
+    ButtonOutcome.REASON_ASKED: "Write the reason after /deny.",
     ButtonOutcome.NO_ACCESS: "You may not answer that.",
     ButtonOutcome.ANSWERED_BEFORE: "That question was answered.",
     ButtonOutcome.UNKNOWN: "That button is no longer active.",
@@ -140,6 +141,13 @@ def _format_notice(notice: ChatNotice, details: tuple[str, ...]) -> str:
     if notice is ChatNotice.EXPIRED:
         conversation, reason = details
         return format_expiry_notice(ExpiredConversation(conversation=conversation, reason=reason))
+    if notice is ChatNotice.REASON:
+        number, tool = details
+        which = "" if number == "1" else f" {number}"
+        return (
+            f"To refuse {tool} with a reason, write it after the command: /deny{which} REASON. The "
+            "agent is told the reason; until then the call waits."
+        )
     return _NOTICES[notice]
 
 

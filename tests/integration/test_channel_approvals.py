@@ -210,6 +210,32 @@ async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: Me
     assert desk.world.tools.ran == {}
 
 
+async def test_refusing_with_a_reason_asks_for_it_and_answers_nothing_before(
+    desk: MemoryDesk,
+) -> None:
+    desk.platform.post_message("pay dare")
+    conversation = await questions(desk, 2)
+    _, second = await desk.world.engine.list_approvals(conversation)
+    for _ in range(2):
+        event = desk.platform.press_button("Refuse, because …")
+        await until(lambda event=event: event in desk.platform.answers)
+        assert desk.platform.answers[event] == "Write the reason after /deny."
+    await until(lambda: len(desk.platform.list_texts()) == 3)
+    assert f"To refuse {second.tool} with a reason" in desk.platform.list_texts()[2]
+    assert "/deny 2 REASON" in desk.platform.list_texts()[2]
+    assert len(await desk.world.engine.list_approvals(conversation)) == 2
+    assert desk.platform.outcomes == []
+    desk.platform.post_message("/deny 2 it is too dear")
+    await until(lambda: len(desk.platform.list_texts()) == 4)
+    answered = await desk.world.engine.get_approval(second.id)
+    assert (answered.state, answered.note) == (ApprovalState.DENIED, "it is too dear")
+    event = desk.platform.press_button("Refuse, because …")
+    await until(lambda: event in desk.platform.answers)
+    assert "Refused" in desk.platform.answers[event]
+    await desk.world.engine.request_stop(conversation)
+    await desk.quiet()
+
+
 async def test_always_holds_from_then_on_and_says_what_it_allows(desk: MemoryDesk) -> None:
     desk.platform.post_message("pay dare")
     conversation = await questions(desk, 2)
@@ -217,7 +243,9 @@ async def test_always_holds_from_then_on_and_says_what_it_allows(desk: MemoryDes
     (shown,) = [one for one in desk.platform.messages if f"{first.tool}: any call" in one.text]
     assert f"for an hour or always: {first.tool}: any call" in shown.text
     assert "/approve hour and /approve always allow what the line above says" in shown.text
-    assert [label for label, _ in shown.buttons] == ["Allow", "For an hour", "Always", "Refuse"]
+    assert [label for label, _ in shown.buttons] == [
+        *("Allow", "For an hour", "Always", "Refuse", "Refuse, because …")
+    ]
     desk.platform.post_message("/approve 1 always")
     desk.platform.post_message("/deny 2 there is no money left")
     await desk.quiet()

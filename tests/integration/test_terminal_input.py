@@ -181,8 +181,17 @@ async def test_a_question_shows_all_of_what_would_run_to_the_letter(
             session.press("down")
         for text in ("red red red red", "   ;\\tr", "m -rf ~↵", "new\\x1b[2Kline\\u202etxt.exe"):
             assert text in shown
-        await session.decide("n")
+        await session.decide("b")
+        await session.see("Why not?")
+        session.press("escape")
+        await session.gone("Why not?")
+        session.press("f7")
+        await session.see("Allow this tool call?")
+        await session.decide("b")
+        await session.see("Why not?")
+        session.press("y enter", "\x13")
         await session.see("⊘ run(", "as you say")
+        assert "y enter" in provider.requests[-1].body.decode()
         await session.same()
         assert asking_tools.ran == []
 

@@ -21,9 +21,12 @@ def test_a_note_that_is_no_code_stays_as_it_is(note: str | None) -> None:
     assert describe_note(note) == note
 
 
+_DETAILS = {ChatNotice.EXPIRED: ("cnv_1", "idle"), ChatNotice.REASON: ("2", "pay")}
+
+
 @pytest.mark.parametrize("notice", ChatNotice)
 def test_every_notice_is_stored_as_a_code_and_sent_as_a_sentence(notice: ChatNotice) -> None:
-    details = ("cnv_1", "idle") if notice is ChatNotice.EXPIRED else ()
+    details = _DETAILS.get(notice, ())
     body = dump_message(OutboundMessage(notice=notice, details=details, markup=False))
     assert json.loads(body)["text"] == ""
     said = word_message(load_message(body))

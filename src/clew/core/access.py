@@ -96,6 +96,7 @@ class ButtonOutcome(enum.Enum):
     """Outcome of the press of an approval's button."""
 
     RECORDED = "recorded"
+    REASON_ASKED = "reason asked"  #: the person is asked for a reason; nothing is answered
     NO_ACCESS = "no access"  #: the user may not write here
     ANSWERED_BEFORE = "answered before"
     UNKNOWN = "unknown"  #: the button has no data that is understood

@@ -80,7 +80,7 @@ class ApprovalReason:
     untrusted: bool = False
 
 
-_APPROVE, _DENY = "yes", "no"
+_APPROVE, _DENY, _DENY_WITH_REASON = "yes", "no", "why"
 #: Words of buttons that allow a call for longer.
 _KEEPS = {term.value: term for term in GrantTerm}
 #: Data of a button that only shows the status of an answered approval.
@@ -182,6 +182,7 @@ def _make_buttons(approval: Approval) -> list[Button]:
         Button(label="Allow", data=f"{_APPROVE}:{approval.id}"),
         *(longer if approval.offer is not None else ()),
         Button(label="Refuse", data=f"{_DENY}:{approval.id}"),
+        Button(label="Refuse, because …", data=f"{_DENY_WITH_REASON}:{approval.id}"),
     ]
 
 
@@ -207,11 +208,18 @@ class ButtonAnswer:
     approval: ApprovalId
     yes: bool
     keep: GrantTerm | None = None
+    #: The reason is to be asked for first; nothing is answered yet.
+    needs_reason: bool = False
 
 
 def parse_button(data: str) -> ButtonAnswer | None:
     """Return the answer that a button stands for; ``None`` for other buttons."""
     word, _, approval = data.partition(":")
-    if word not in (_APPROVE, _DENY, *_KEEPS):
+    if word not in (_APPROVE, _DENY, _DENY_WITH_REASON, *_KEEPS):
         return None
-    return ButtonAnswer(approval=ApprovalId(approval), yes=word != _DENY, keep=_KEEPS.get(word))
+    return ButtonAnswer(
+        approval=ApprovalId(approval),
+        yes=word not in (_DENY, _DENY_WITH_REASON),
+        keep=_KEEPS.get(word),
+        needs_reason=word == _DENY_WITH_REASON,
+    )

@@ -168,6 +168,8 @@ class ChatNotice(enum.StrEnum):
     UNATTENDED_TOKENS_SPENT = "unattended_tokens_spent"
     EXPIRED = "expired"  #: a new conversation; details: id of the one before, why it ended
     UNFINISHED = "unfinished"  #: no answer follows the preview
+    #: How to refuse a call with a reason; details: the number of the question, its tool.
+    REASON = "reason"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

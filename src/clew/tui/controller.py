@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 PAGE_SIZE: Final = 60
 #: Recently used conversations that are searched for branches.
 _MAX_RELATED: Final = 100
+#: Characters of a reason for the model.
+_MAX_NOTE: Final = 2000
 #: Entries per page on the way to a distant one.
 _LARGE_PAGE_SIZE: Final = 500
 #: Seconds that the server has to close the conversations on exit.
@@ -348,16 +350,24 @@ class ConversationController:
         return await self.call(methods.RUN, RunParams(text=text, conversation=name))
 
     async def answer_approval(
-        self, approval: str, *, approve: bool, keep: Literal["hour", "always"] | None = None
+        self,
+        approval: str,
+        *,
+        approve: bool,
+        keep: Literal["hour", "always"] | None = None,
+        note: str | None = None,
     ) -> None:
         """
         Answer an approval; it is hidden at once and reappears if the answer fails.
+
+        The model is told the ``note``, up to 2,000 characters of it.
 
         :raises CallFailed: if the answer was not delivered
         """
         self._set_view(reducer.mark_answered(self.view, approval, given=True))
         try:
-            given = RespondParams(approval=approval, approve=approve, keep=keep)
+            said = (note or "").strip()[:_MAX_NOTE] or None
+            given = RespondParams(approval=approval, approve=approve, keep=keep, note=said)
             await self.call(methods.RESPOND, given)
         except CallFailed:
             self._set_view(reducer.mark_answered(self.view, approval, given=False))

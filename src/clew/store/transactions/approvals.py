@@ -226,7 +226,7 @@ def list_questions(
     there, and the whole request was delivered.
     """
     return [
-        NumberedApproval(number=_approval_number(t, approval), approval=approval)
+        NumberedApproval(number=get_approval_number(t, approval), approval=approval)
         for approval in list_open_approvals(t, conversation)
         if shown_at is None or _was_delivered_to(t, approval, shown_at)
     ]
@@ -239,7 +239,8 @@ def _was_delivered_to(t: Tx, approval: Approval, route: RouteKey) -> bool:
     return state == DeliveryState.DELIVERED.value
 
 
-def _approval_number(t: Tx, approval: Approval) -> int:
+def get_approval_number(t: Tx, approval: Approval) -> int:
+    """Return the number of an approval among all of its turn, from 1."""
     return t.fetch_value(
         "SELECT count(*) FROM approval WHERE turn_id = $1 AND asked_at <= $2",
         approval.turn_id,

@@ -240,7 +240,24 @@ def answer_button(t: Tx, data: str, *, who: ChannelActor, route: Route) -> Butto
         return ButtonResult(outcome=ButtonOutcome.WRONG_CHAT)
     if not may_answer(t, question, who, route):
         return ButtonResult(outcome=ButtonOutcome.NOT_ALLOWED)
+    if found.needs_reason and question.state is ApprovalState.OPEN:
+        _ask_reason(t, question)
+        return ButtonResult(outcome=ButtonOutcome.REASON_ASKED)
     return _record_button_answer(t, question, found, by=f"{who.account.channel}:{who.user}")
+
+
+def _ask_reason(t: Tx, question: Approval) -> None:
+    """Tell the chat, once, how to refuse with a reason: no text that is typed does it alone."""
+    number = str(approvals.get_approval_number(t, question))
+    deliver_to_chat(
+        t,
+        question.conversation_id,
+        question.route,
+        OutboundMessage(notice=ChatNotice.REASON, details=(number, question.tool), markup=False),
+        id=DeliveryId(f"dlv_{question.id.removeprefix('apr_')}.reason"),
+        kind=DeliveryKind.NOTICE,
+        turn=question.turn_id,
+    )
 
 
 def _record_button_answer(

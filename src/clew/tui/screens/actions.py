@@ -231,11 +231,17 @@ class ChatActions:
             self._chat.show_reply("No tool call is waiting for approval.")
             return
         answer = await self._push_screen(ApprovalScreen(self._clock, waiting))
-        if answer is not None:
-            for approval in answer.approvals:
-                await self._controller.answer_approval(
-                    approval, approve=answer.approve, keep=answer.keep
-                )
+        if answer is None:
+            return
+        note: str | None = None
+        if answer.because:
+            note = await self._push_screen(EditDialog("Why not? The agent is told.", ""))
+            if note is None:
+                return  # the call still waits
+        for approval in answer.approvals:
+            await self._controller.answer_approval(
+                approval, approve=answer.approve, keep=answer.keep, note=note
+            )
 
     # Screens
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from clew.wire.models import ApprovalShape
 
 
-#: Letters that allow what was offered for longer.
+#: Letters that deny, and that allow what was offered for longer.
+_DENIES: Final = ("n", "b")
 _KEEPS: Final[dict[str, Literal["hour", "always"]]] = {"h": "hour", "w": "always"}
 
 
@@ -32,10 +33,12 @@ class ApprovalAnswer:
     approve: bool
     #: Allow what was offered for longer.
     keep: Literal["hour", "always"] | None = None
+    #: The person wants to say why.
+    because: bool = False
 
 
 class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
-    """Screen where Y allows the marked call, H and W for longer, N denies it, A allows all."""
+    """Screen where Y allows the marked call, H and W for longer, N and B deny it, A allows all."""
 
     DEFAULT_CSS = """
     ApprovalScreen #box { height: 90%; }
@@ -105,10 +108,14 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
             found["a"] = f"allow all {len(self._calls)}: {names}"
         if self.current_call.offer is not None:
             found |= {"h": "for an hour", "w": "always"}
-        return found
+        # Short: it must not wrap on a small screen.
+        return {**found, "b": "why"}
+
+    def describe_choice(self, letter: str) -> str:
+        return "deny it and say why" if letter == "b" else super().describe_choice(letter)
 
     def blocking_hint(self, letter: str) -> str:
-        wanted = () if letter == "n" else self._target_ids(letter)
+        wanted = () if letter in _DENIES else self._target_ids(letter)
         if all(self._arguments.was_seen(one) for one in wanted):
             return ""
         return "There is more than was shown: Down, PgDn and End scroll to the rest."
@@ -118,7 +125,10 @@ class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
 
     def build_result(self, letter: str) -> ApprovalAnswer:
         return ApprovalAnswer(
-            approvals=self._target_ids(letter), approve=letter != "n", keep=_KEEPS.get(letter)
+            approvals=self._target_ids(letter),
+            approve=letter not in _DENIES,
+            keep=_KEEPS.get(letter),
+            because=letter == "b",
         )
 
     def action_scroll(self, step: int) -> None:

@@ -58,6 +58,10 @@ class DecisionScreen(Dialog[R], Generic[R]):
         """Return the label of each letter's action."""
         raise NotImplementedError
 
+    def describe_choice(self, letter: str) -> str:
+        """Return what Enter does after a letter."""
+        return self.choice_labels()[letter]
+
     def blocking_hint(self, letter: str) -> str:
         """Return why a letter cannot be chosen yet; "" if it can."""
         del letter
@@ -89,7 +93,7 @@ class DecisionScreen(Dialog[R], Generic[R]):
         choices = self.choice_labels()
         letters = [f"{letter.upper()} {told}" for letter, told in choices.items()]
         if self._chosen:
-            told = f"Enter: {choices[self._chosen]}. Any other key takes that back."
+            told = f"Enter: {self.describe_choice(self._chosen)}. Any other key takes that back."
         else:
             told = hint or "Choose by letter, then Enter. Esc leaves it open."
         self.query_one("#choice", Static).update(f"{' · '.join(letters)}\n{told}")
