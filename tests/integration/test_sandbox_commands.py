@@ -270,3 +270,45 @@ def test_a_command_closes_each_descriptor_once_in_the_loop_of_the_gateway(tmp_pa
     assert done.output.startswith("1\n2\n")
     assert done.output.endswith("\n100000\n")
     assert done.exit_code == 3
+
+
+#: Each takes more than it may, in a way that a look at names or at own memory does not see.
+HIDDEN_FILES = (
+    "open(f'.clew-new-{n:016x}', 'wb').write(b'x' * 10**6)",
+    "f = open('u', 'wb', 0); k.append(f); os.unlink('u'); f.write(b'x' * 10**6)",
+    "f = open('m', 'w+b'); os.unlink('m'); f.truncate(10**6); k.append(mmap.mmap(f.fileno(), 0))",
+)
+HIDDEN_MEMORY = (
+    "k.append(mmap.mmap(-1, 10**7)); k[-1].write(b'x' * 10**7)",
+    "os.write(os.memfd_create('f'), b'x' * 10**7)",
+)
+
+
+async def test_what_has_no_name_is_counted_as_well(tmp_path: Path) -> None:
+    async def take(number: int, code: str) -> CommandResult:
+        script = f"for n in range(99):\n    {code}\n    time.sleep(0.1)"
+        return await run_python(
+            tmp_path / str(number),
+            f"import mmap, os, time\nk = []\n{script}",
+            disk=2**24,
+            memory=2**26,
+        )
+
+    ended = await asyncio.gather(*map(take, range(9), (*HIDDEN_FILES, *HIDDEN_MEMORY)))
+    for done in ended[: len(HIDDEN_FILES)]:
+        assert "the workspace holds more" in (done.stopped or ""), done
+    for done in ended[len(HIDDEN_FILES) :]:
+        assert "of memory" in (done.stopped or ""), done
+
+
+async def test_a_workspace_that_cannot_be_measured_may_not_grow(tmp_path: Path) -> None:
+    deep = "import os\nfor n in range(20): os.mkdir('d' * 250); os.chdir('d' * 250)"
+    made = await run_python(tmp_path, deep, disk=2**24)
+    assert made.notice is not None
+    assert "or cannot be measured" in made.notice
+    assert len(made.notice) < 600
+    grown = await run_shell(
+        tmp_path, "for n in $(seq 60); do head -c 4M /dev/zero > $n; sleep 0.1; done", disk=2**24
+    )
+    assert grown.stopped is not None
+    assert (await run_shell(tmp_path, "rm -rf ./*; ls", disk=2**24)).notice is None

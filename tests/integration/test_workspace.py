@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import threading
@@ -133,6 +134,21 @@ def test_a_large_file_is_refused_by_its_size_without_being_read(space: Workspace
     with pytest.raises(FileTooLarge):
         space.write_file("small", b"12345", limit=4)
     assert space.measure_usage(at_most=10**12) < 1_000_000, "holes take no space"
+
+
+def test_a_file_in_the_making_is_removed_once_its_maker_is_gone(space: Workspace) -> None:
+    names = {kind: f".clew-new-{kind * 8}" for kind in ("a1", "b2")}
+    for name in (*names.values(), ".clew-new-notes"):
+        (space.root / name).write_text("half")
+    with (space.root / names["b2"]).open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        space.write_file("new", b"whole")
+        assert sorted(each.name for each in space.root.iterdir()) == [
+            names["b2"],
+            ".clew-new-notes",
+            "new",
+        ]
+    assert [each.path for each in space.list_folder()] == [".clew-new-notes", "new"]
 
 
 def test_a_failed_write_leaves_the_old_content_and_nothing_else(

@@ -139,4 +139,20 @@ SANDBOX = (
         new='"utimensat": {}',
         test=f"{_ESCAPES}landlock_closes_every_way",
     ),
+    Mutation(
+        name="sandbox-unnamed-files",
+        mechanism="files without a name count for the limit of the disk",
+        file=f"{_SANDBOX}/watch.py",
+        old="unnamed = 0 if root is None else measure_unnamed_files(root)",
+        new="unnamed = 0",
+        test=f"{_COMMANDS}what_has_no_name_is_counted_as_well",
+    ),
+    Mutation(
+        name="sandbox-unmeasured",
+        mechanism="a workspace that cannot be measured may not grow",
+        file=f"{_SANDBOX}/watch.py",
+        old="self._limit + 1 + lost",
+        new="self._limit + 1",
+        test=f"{_COMMANDS}a_workspace_that_cannot_be_measured_may_not_grow",
+    ),
 )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from clew.errors import ClewError
+
+#: Characters of a path in a sentence.
+_LONGEST_PATH: Final = 250
 
 
 class SandboxError(ClewError):
@@ -17,11 +22,17 @@ class FileRefused(ClewError):
     """File of a workspace that cannot be used; nothing was changed."""
 
 
+def quote_path(path: str) -> str:
+    """Return a path for a sentence; of a long one, the beginning and the end."""
+    shown = repr(path)
+    return shown if len(shown) <= _LONGEST_PATH else f"{shown[:100]}…{shown[-100:]}"
+
+
 class OutsideWorkspace(FileRefused):
     """Path that leads out of the workspace, by name or by a symbolic link."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path!r} is outside of the workspace")
+        super().__init__(f"{quote_path(path)} is outside of the workspace")
         self.path = path
 
 
@@ -29,7 +40,7 @@ class FileMissing(FileRefused):
     """Path at which there is nothing."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"there is no {path!r} in the workspace")
+        super().__init__(f"there is no {quote_path(path)} in the workspace")
         self.path = path
 
 
@@ -37,5 +48,7 @@ class FileTooLarge(FileRefused):
     """File of more bytes than may be read or written at once."""
 
     def __init__(self, path: str, *, size: int, limit: int) -> None:
-        super().__init__(f"{path!r} has {size:,} bytes; at most {limit:,} can be used at once")
+        super().__init__(
+            f"{quote_path(path)} has {size:,} bytes; at most {limit:,} can be used at once"
+        )
         self.path, self.size, self.limit = path, size, limit

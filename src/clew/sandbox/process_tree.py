@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import signal
     from collections.abc import Iterator
+    from typing import TypeAlias
+
+    #: Device and inode.
+    FileId: TypeAlias = tuple[int, int]
 
 _PROC: Final = Path("/proc")
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,19 +25,27 @@ class TreeUsage:
     """The processes below one, and their memory."""
 
     processes: int
-    #: Bytes that are not shared with a file.
+    #: Bytes that are not the content of a file with a name.
     memory: int
 
 
 def measure_tree(root: int, *, most_processes: int) -> TreeUsage:
     """Measure what descends from a process; stops counting when there are too many."""
-    processes = memory = 0
+    processes = own = shared = 0
+    unnamed: dict[FileId, int] = {}
     for process in iter_descendants(root):
         processes += 1
-        memory += _read_memory(process)
+        found = _read_sizes(process, "status")
+        own += found.get("RssAnon", 0)
+        if found.get("RssShmem"):
+            # Looking at each page takes longer, and few processes share any.
+            shared += _read_sizes(process, "smaps_rollup").get("Pss_Shmem", found["RssShmem"])
+        unnamed |= find_unnamed_files(process)
         if processes > most_processes:
             break
-    return TreeUsage(processes=processes, memory=memory)
+    # Those that are mapped as well are counted once.
+    in_memory = sum(size for (device, _), size in unnamed.items() if not os.major(device))
+    return TreeUsage(processes=processes, memory=own + max(shared, in_memory))
 
 
 def iter_descendants(root: int) -> Iterator[int]:
@@ -64,12 +76,54 @@ def _iter_children(process: int) -> Iterator[int]:
                 yield from map(int, (thread / "children").read_text().split())
 
 
-def _read_memory(process: int) -> int:
-    try:
-        _, resident, shared, *_ = (_PROC / str(process) / "statm").read_text().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * _PAGE
+def _read_sizes(process: int, name: str) -> dict[str, int]:
+    """Return the lines of a file of /proc that state a size, in bytes."""
+    found: dict[str, int] = {}
+    with suppress(OSError, ValueError):
+        for line in (_PROC / str(process) / name).read_text().splitlines():
+            if line.endswith(" kB"):
+                key, _, size = line.removesuffix(" kB").partition(":")
+                found[key] = int(size) * 1024
+    return found
+
+
+def measure_unnamed_files(root: int) -> int:
+    """Return the bytes on disks that files without a name take, open or mapped below a process."""
+    found: dict[FileId, int] = {}
+    for process in iter_descendants(root):
+        found |= find_unnamed_files(process)
+    return sum(size for (device, _), size in found.items() if os.major(device))
+
+
+def find_unnamed_files(process: int) -> dict[FileId, int]:
+    """Return the bytes of each file without a name that a process has open or mapped."""
+    found: dict[FileId, int] = {}
+    place = _PROC / str(process)
+    with suppress(OSError):
+        for line in (place / "maps").read_text(errors="replace").splitlines():
+            if line.endswith("(deleted)"):
+                _add_mapped(line, found)
+    with suppress(OSError), os.scandir(place / "fd") as entries:
+        for entry in entries:
+            _add_open(entry, found)
+    return found
+
+
+def _add_open(entry: os.DirEntry[str], found: dict[FileId, int]) -> None:
+    with suppress(OSError):
+        state = entry.stat()
+        if stat.S_ISREG(state.st_mode) and not state.st_nlink:
+            found[state.st_dev, state.st_ino] = state.st_blocks * 512
+
+
+def _add_mapped(line: str, found: dict[FileId, int]) -> None:
+    """Add the size of a line of ``maps``: pages of it may never have been written."""
+    span, _, _, device, inode, *_ = line.split()
+    first, last = (int(one, 16) for one in span.split("-"))
+    major, minor = (int(one, 16) for one in device.split(":"))
+    if major:  # else it is memory, of which resident pages are counted
+        key = os.makedev(major, minor), int(inode)
+        found[key] = found.get(key, 0) + last - first
 
 
 def read_available_memory() -> int | None:

@@ -104,7 +104,7 @@ FIRST_BYTE: Final = b"\0"
 #: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
 #: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
 _LIMITED: Final = """\
-ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null
+ulimit -c 0; ulimit -n 1024; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null
 [ "$4" = - ] || ulimit -p "$4" 2>/dev/null || ulimit -u "$4" 2>/dev/null
 shift 4; exec "$@" </dev/null
 """

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from clew.core.byte_size import format_size
 from clew.sandbox.errors import FileRefused
-from clew.sandbox.process_tree import measure_tree, read_available_memory
+from clew.sandbox.process_tree import (
+    measure_tree,
+    measure_unnamed_files,
+    read_available_memory,
+)
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from clew.sandbox.policy import CommandLimits
@@ -32,13 +39,29 @@ _SLACK: Final = 16 * 1024 * 1024
 
 async def watch_usage(root: int, limits: CommandLimits, disk: DiskMeter) -> str:
     """Return the reason to stop a command as soon as there is one; else never."""
-    loop = asyncio.get_running_loop()
-    look = partial(_find_reason, root, limits)
+    # Beside each other: looking through a large workspace takes seconds.
+    looks = [
+        asyncio.ensure_future(_repeat(partial(_look_at_processes, root, limits))),
+        asyncio.ensure_future(_repeat(partial(disk.find_growth, root))),
+    ]
+    try:
+        done, _ = await asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+    finally:
+        for look in looks:
+            look.cancel()
+
+
+async def _repeat(look: Callable[[], Awaitable[str | None]]) -> str:
     while True:
         await asyncio.sleep(_PERIOD)
-        reason = await loop.run_in_executor(_watchers(), look) or await disk.find_growth()
-        if reason is not None:
+        if (reason := await look()) is not None:
             return reason
+
+
+async def _look_at_processes(root: int, limits: CommandLimits) -> str | None:
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_watchers("processes"), partial(_find_reason, root, limits))
 
 
 def _find_reason(root: int, limits: CommandLimits) -> str | None:
@@ -61,41 +84,61 @@ class DiskMeter:
         #: A running command is stopped above this size.
         self._tolerated = limit
         self._not_before = 0.0
+        #: Bytes of the workspace, and bytes that the disk had left, at the last look.
+        self._total, self._free = 0, self._read_free()
+        #: Bytes that the disk had left after the last command.
+        self._free_before = self._free
 
-    async def find_growth(self) -> str | None:
-        """Return why the running command must be stopped, if it must."""
-        if time.monotonic() < self._not_before:
+    async def find_growth(self, root: int) -> str | None:
+        """Return why the running command below ``root`` must be stopped, if it must."""
+        if time.monotonic() < self._not_before and not self._has_shrunk():
             return None
-        total, doubt = await self._measure()
+        total, doubt = await self._measure(root)
         if total <= self._tolerated:
             return None
         return f"stopped: the workspace holds more than {format_size(self._limit)}{doubt}"
 
     async def find_excess(self) -> str | None:
         """Return what to say after a command if the workspace is too large."""
-        total, doubt = await self._measure()
+        total, doubt = await self._measure(None)
+        self._free_before = self._free
         if total <= self._limit:
             self._tolerated = self._limit
             return None
         # Removing files must be possible.
-        self._tolerated = total + _SLACK
+        self._tolerated = (total if not doubt else self._limit) + _SLACK
         return (
             f"the workspace holds more than {format_size(self._limit)}{doubt}: remove files "
             "that are not needed"
         )
 
-    async def _measure(self) -> tuple[int, str]:
+    def _has_shrunk(self) -> bool:
+        """Return whether the disk has lost more since the last look than may still be used."""
+        return self._free - self._read_free() > max(self._tolerated - self._total, _SLACK)
+
+    def _read_free(self) -> int:
+        with suppress(OSError):
+            state = os.statvfs(self._workspace.root)
+            return state.f_bfree * state.f_frsize
+        return 0
+
+    async def _measure(self, root: int | None) -> tuple[int, str]:
         loop, begun = asyncio.get_running_loop(), time.monotonic()
-        found = await loop.run_in_executor(_watchers(), self._measure_now)
-        now = time.monotonic()
+        self._free = self._read_free()
+        measure = partial(self._measure_now, root)
+        found = await loop.run_in_executor(_watchers("disk"), measure)
+        self._total, now = found[0], time.monotonic()
         self._not_before = now + max(_DISK_PERIOD, _DISK_SHARE * (now - begun))
         return found
 
-    def _measure_now(self) -> tuple[int, str]:
+    def _measure_now(self, root: int | None) -> tuple[int, str]:
+        unnamed = 0 if root is None else measure_unnamed_files(root)
         try:
-            return self._workspace.measure_usage(at_most=sys.maxsize), ""
+            return unnamed + self._workspace.measure_usage(at_most=sys.maxsize), ""
         except FileRefused as error:
-            return self._limit + 1, f", or cannot be measured ({error})"
+            # What the disk has lost since the last command may be in the part that is hidden.
+            lost = max(0, self._free_before - self._free)
+            return self._limit + 1 + lost, f", or cannot be measured ({error})"
 
 
 @lru_cache(maxsize=256)
@@ -105,6 +148,6 @@ def get_disk_meter(root: Path, limit: int) -> DiskMeter:
 
 
 @cache
-def _watchers() -> ThreadPoolExecutor:
-    """Threads of their own: the looks must not wait behind anything else."""
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="clew-sandbox")
+def _watchers(kind: str) -> ThreadPoolExecutor:
+    """Return threads for one kind of looks, which must not wait behind anything else."""
+    return ThreadPoolExecutor(max_workers=2, thread_name_prefix=f"clew-sandbox-{kind}")

@@ -8,6 +8,7 @@ afterwards: every file is opened by descriptor, below the descriptor of the fold
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import posixpath
 import re
@@ -16,11 +17,17 @@ import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from clew.sandbox.beneath import open_beneath, open_folder
-from clew.sandbox.errors import FileMissing, FileRefused, FileTooLarge, OutsideWorkspace
+from clew.sandbox.errors import (
+    FileMissing,
+    FileRefused,
+    FileTooLarge,
+    OutsideWorkspace,
+    quote_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -32,8 +39,8 @@ FILE_LIMIT: Final = 20_000_000
 FOLDER_LIMIT: Final = 50_000
 #: Bytes that a name takes by itself, so that empty files are not free.
 _ENTRY_SIZE: Final = 1024
-#: A file in the making; nothing lists it.
-_TEMPORARY: Final = ".clew-new-"
+#: A file in the making; it is not listed, and removed once whoever made it is gone.
+_TEMPORARY: Final = re.compile(r"\.clew-new-[0-9a-f]{16}")
 _KINDS: Final = {
     stat.S_IFDIR: "folder",
     stat.S_IFLNK: "symbolic link",
@@ -200,7 +207,7 @@ class Workspace:
         :raises FileRefused: if there is no such folder, or too much in it
         """
         with self._scan_folder(path) as entries:
-            found = [*islice(entries, FOLDER_LIMIT + 1)]
+            found = [*islice(filterfalse(_is_temporary, entries), FOLDER_LIMIT + 1)]
         if len(found) > FOLDER_LIMIT:
             raise FileRefused(f"the folder {path!r} holds more than {FOLDER_LIMIT:,} names")
         return sorted(found, key=lambda entry: entry.path)
@@ -288,7 +295,7 @@ def _translate_errors(path: str) -> Generator[None]:
     except OSError as error:
         if error.errno in _WAYS_OUT:
             raise OutsideWorkspace(path) from error
-        raise FileRefused(f"{path!r} cannot be used: {error.strerror}") from error
+        raise FileRefused(f"{quote_path(path)} cannot be used: {error.strerror}") from error
 
 
 def _refuse_special(path: str, mode: int) -> None:
@@ -299,11 +306,13 @@ def _refuse_special(path: str, mode: int) -> None:
 
 
 def _replace_file(folder: int, name: str, content: bytes, mode: int) -> None:
-    made = f"{_TEMPORARY}{secrets.token_hex(8)}"
+    _remove_abandoned(folder)
+    made = f".clew-new-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(made, flags, 0o600, dir_fd=folder)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.write(content)
             file.flush()
             os.fchmod(descriptor, mode)
@@ -316,10 +325,25 @@ def _replace_file(folder: int, name: str, content: bytes, mode: int) -> None:
     os.fsync(folder)
 
 
+def _remove_abandoned(folder: int) -> None:
+    """Remove files in the making whose maker is gone: it holds a lock while it lives."""
+    for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+        with suppress(OSError):
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(name, flags, dir_fd=folder)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(descriptor)
+
+
+def _is_temporary(entry: FolderEntry) -> bool:
+    return entry.kind == "file" and _TEMPORARY.fullmatch(posixpath.basename(entry.path)) is not None
+
+
 def _describe_entries(entries: Iterable[os.DirEntry[str]], prefix: str) -> Iterator[FolderEntry]:
     for entry in entries:
-        if entry.name.startswith(_TEMPORARY):
-            continue
         with suppress(FileNotFoundError):  # removed in between
             yield _describe_entry(prefix + entry.name, entry.stat(follow_symlinks=False))
 
