@@ -246,3 +246,37 @@ async def test_a_rewind_that_is_confirmed_late_rewinds_the_conversation_of_its_m
         }
         assert opened[talk].state.taken_back
         assert not opened["other"].state.taken_back
+
+
+class _Slow:
+    """Connection that takes long to send the end of a subscription."""
+
+    def __init__(self, inner: FrameConnection) -> None:
+        self._inner = inner
+
+    async def send(self, frame: str) -> None:
+        if json.loads(frame)["method"] == methods.UNSUBSCRIBE.name:
+            await asyncio.sleep(0.1)
+        await self._inner.send(frame)
+
+    async def receive(self) -> str | bytes:
+        return await self._inner.receive()
+
+
+async def test_a_conversation_that_is_opened_again_is_followed_although_sending_takes_long(
+    tmp_path: Path,
+) -> None:
+    with FakeProvider(echo) as provider:
+        async with running(settings_for(tmp_path, provider=provider)) as server:
+
+            @asynccontextmanager
+            async def connect() -> AsyncGenerator[FrameConnection]:
+                async with over_pipe(server)() as inner:
+                    yield _Slow(inner)
+
+            async with before(connect, tmp_path) as seen:
+                controller = seen.app.controller
+                await wait_until(lambda: controller.view.conversation, "the conversation")
+                await controller.switch_to_named("talk")
+                await seen.say("hello")
+                await seen.see("echo: hello")

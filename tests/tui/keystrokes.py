@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import WeakKeyDictionary
+
+from textual.screen import Screen
 
 from clew.config.settings import ToolsSettings
 from clew.core.approval import ApprovalState
@@ -52,6 +56,8 @@ _ANSWERS: Final = "yna"
 _MOVES: Final = frozenset({"up", "down", "home", "end", "pageup", "pagedown", "tab"})
 #: Presses of a key that has to open a screen.
 _TRIES: Final = 24
+#: Seconds after which a screen that was not built yet is told to close again.
+_AGAIN: Final = 2.0
 #: Bursts between two moments at which everything is compared.
 _BURSTS: Final = 25
 
@@ -149,6 +155,8 @@ class Player:
         self._session, self._server, self._way = session, server, way
         self._chance = random.Random(seed)
         self.played = Played()
+        #: Screens that were told to close, and when.
+        self._left = WeakKeyDictionary[Screen[Any], float]()
         #: By the id of a call: what it was answered.
         self._letters: dict[str, str] = {}
         self._observe()
@@ -260,14 +268,12 @@ class Player:
     def _facts(self) -> tuple[object, ...]:
         desk = self._session.app.controller
         view, unsent = desk.view, desk.outbox.unsent
+        following = desk._following  # pyright: ignore[reportPrivateUsage]
         asked = [(one.id, one.id in view.answered) for one in view.approvals]
+        followed = desk._client._followed  # pyright: ignore[reportPrivateUsage]
         return (
-            view.conversation,
-            view.seq,
-            view.link,
-            view.state,
-            asked,
-            unsent,
+            (view.conversation, view.seq, view.link, view.state, view.trouble, asked),
+            (unsent, following, list(followed)),
             self._session.text,
         )
 
@@ -292,7 +298,10 @@ class Player:
 
     def _is_first_screen(self) -> bool:
         stack = self._session.app.screen_stack
-        if len(stack) > 1:
+        # Not again at once: a second one would reach the chat below, and stop the turn there.
+        now = time.monotonic()
+        if len(stack) > 1 and self._left.get(stack[-1], 0) < now - _AGAIN:
+            self._left[stack[-1]] = now
             self._session.press("escape")
         chat = stack[0]
         assert isinstance(chat, ChatScreen)

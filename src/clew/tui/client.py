@@ -82,6 +82,7 @@ class RpcClient:
         self._connect, self.on_change = connect, on_change
         self._caller = ClientProtocol()
         self._connection: FrameConnection | None = None
+        self._sending = asyncio.Lock()
         self._connected = asyncio.Event()
         self._refused: ConnectionRefused | None = None
         self._answers: dict[PendingCall[Any], asyncio.Future[object]] = {}
@@ -204,7 +205,7 @@ class RpcClient:
             pause = min(2 * pause, MAX_PAUSE)
 
     async def _serve_connection(self, connection: FrameConnection) -> None:
-        self._connection = connection
+        self._connection, self._sending = connection, asyncio.Lock()
         try:
             async with AsyncExitStack() as stack:
                 back = asyncio.create_task(self._restore_state(), name="rpc-resume")
@@ -254,18 +255,24 @@ class RpcClient:
             raise self._refused
 
     async def _send_request(self, method: RpcMethod[Any, R], params: Params) -> R:
-        if self._connection is None:
+        if (connection := self._connection) is None:
             raise CallFailed(RpcError.from_code(ErrorCode.DISCONNECTED))
         call, frame = self._caller.call(method, params)
         answer = self._answers[call] = asyncio.get_running_loop().create_future()
         try:
-            # If the connection fails now, the receiving task notices and fails the call.
+            # If the connection fails, the receiving task notices and fails the call.
             with suppress(ConnectionLost):
-                await self._connection.send(frame)
+                await self._send_frame(connection, frame)
             return call.parse_result(await answer)
         finally:
             del self._answers[call]
             _discard_answer(answer)
+
+    async def _send_frame(self, connection: FrameConnection, frame: str) -> None:
+        # One after the other: the end of a subscription must not come after the next one.
+        async with self._sending:
+            if connection is self._connection:
+                await connection.send(frame)
 
     def _track_opened(self, method: RpcMethod[Any, Any], params: Params, result: BaseModel) -> None:
         """Track opened conversations, to reopen them after a loss."""

@@ -116,10 +116,16 @@ class ConversationController:
             )
 
     async def run(self) -> None:
-        """Stay connected until cancelled."""
+        """
+        Stay connected until cancelled.
+
+        A fault of a background task ends it: a screen that silently stays behind misleads.
+        """
         self._ended.clear()
+        self._is_closing = False
+        self._tasks = asyncio.TaskGroup()
         try:
-            async with self._client, AsyncExitStack() as stack:
+            async with self._client, self._tasks, AsyncExitStack() as stack:
                 stack.push_async_callback(self._shut_down)
                 await self._open_initial()
                 await self.outbox.run()
@@ -127,6 +133,7 @@ class ConversationController:
             self._ended.set()
 
     async def _shut_down(self) -> None:
+        self._is_closing = True
         tasks = (self._following, self._refreshing)
         await cancel_and_wait(*(task for task in tasks if task is not None))
         await self._client.close_conversations(seconds=_CLOSE_TIMEOUT)
@@ -174,9 +181,11 @@ class ConversationController:
         if tail:
             view = reducer.prepend_entries(view, opened.conversation.id, tail, before=first)
         self._set_view(view)
+        if self._is_closing:
+            return
         if self._following is not None:
             self._following.cancel()
-        self._following = asyncio.create_task(
+        self._following = self._tasks.create_task(
             self._follow_events(opened.conversation.id), name="follow"
         )
 
@@ -252,8 +261,8 @@ class ConversationController:
 
     def _schedule_refresh(self) -> None:
         """Refresh usage and context size in the background."""
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self.refresh_usage(), name="measure")
+        if not self._is_closing and (self._refreshing is None or self._refreshing.done()):
+            self._refreshing = self._tasks.create_task(self.refresh_usage(), name="measure")
 
     async def refresh_usage(self) -> None:
         """Refresh usage, context size and lineage."""
