@@ -114,7 +114,10 @@ def test_what_is_no_text_is_refused_with_a_sentence(space: Workspace) -> None:
         with pytest.raises(FileRefused) as raised:
             read(space, path, line)
         assert str(raised.value) == told
-    assert search_lines(at(space, "."), "secret|one", names="*") == "text:1: one"
+    assert search_lines(at(space, "."), "secret|one", names="*").splitlines() == [
+        "text:1: one",
+        "[not searched, no plain text or too large: sparse; see read_file]",
+    ]
 
 
 def test_a_link_that_is_swapped_while_it_is_read_never_leads_out(space: Workspace) -> None:
@@ -187,6 +190,16 @@ def test_a_search_finds_lines_and_stops_at_its_limits(
     assert search_lines(at(space, "."), "two", names="*.py") == "[nothing found]"
     with pytest.raises(FileRefused, match="is not a regular expression"):
         search_lines(at(space, "."), "(", names="*")
+    space.write_file("c/report.pdf", b"%PDF-1.7 two")
+    space.write_file("c/data.xlsx", b"PK\x03\x04two")
+    monkeypatch.setattr(searching, "_FILE_LIMIT", 600)
+    space.write_file("c/long.txt", b"two\n" * 400)
+    left_out = "[not searched, no plain text or too large: {}; see read_file]"
+    assert search_lines(at(space, "c"), "two", names="*").splitlines() == [
+        "[nothing found]",
+        left_out.format("c/data.xlsx, c/long.txt, c/report.pdf"),
+    ]
+    monkeypatch.undo()
     space.write_file("many", b"two\n" * (MAX_MATCHES + 1))
     lines = search_lines(at(space, "many"), "two", names="*").splitlines()
     assert lines[-1] == f"[only the first {MAX_MATCHES}: narrow the path or the names]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,6 +18,7 @@ from clew.cli.output import format_table, get_outputs
 if TYPE_CHECKING:
     from clew.config import Settings
     from clew.core.listed_tool import ListedTool
+    from clew.core.rule_effect import AppliedRule, RuleEffect
 
 
 @click.command(epilog=format_examples("clew tools", "clew tools --json"))
@@ -28,16 +29,18 @@ def tools(program: CliContext, *, as_json: bool) -> None:
     List the tools of the agent: effect, what happens by default, and whose they are.
 
     The effect says what running a call twice does. By default a call runs, asks, or it is
-    decided by the call; the rules of the settings come first.
+    decided by the call; the rules of the settings, which come first, are in a column of their own.
     """
     settings = program.load_settings()
     found = [(owner, one, _name_effect(one)) for owner, one in _list_tools(settings)]
+    rules = {one.name: _find_rules(settings, one) for _, one, _ in found}
     if as_json:
         items = [
             {
                 "name": one.name,
                 "effect": effect,
                 "default": one.default.value,
+                "rules": _rules_to_json(rules[one.name]),
                 "untrusted": one.untrusted,
                 "feature": owner,
             }
@@ -46,10 +49,46 @@ def tools(program: CliContext, *, as_json: bool) -> None:
         print_json({"items": items, "sandbox": settings.sandbox.level})
         return
     out, notes = get_outputs()
-    rows = [(one.name, effect or "-", one.default.value, owner) for owner, one, effect in found]
-    for line in format_table(("TOOL", "EFFECT", "DEFAULT", "FROM"), rows):
+    columns = ["TOOL", "EFFECT", "DEFAULT", "FROM"]
+    rows = [[one.name, effect or "-", one.default.value, owner] for owner, one, effect in found]
+    if settings.approvals.rule:
+        columns.insert(3, "RULES")
+        for row in rows:
+            row.insert(3, _describe_rules(rules[row[0]]))
+    for line in format_table(columns, rows):
         out.write(line + "\n")
     notes.print_dim(f"commands run at the sandbox level {settings.sandbox.level}")
+
+
+def _find_rules(settings: Settings, tool: ListedTool) -> RuleEffect:
+    from clew.core.listed_tool import ApprovalDefault  # noqa: PLC0415  (help needs none)
+    from clew.core.rule_effect import find_rule_effect  # noqa: PLC0415  (help needs none)
+
+    has_facts = tool.default is ApprovalDefault.BY_CALL
+    return find_rule_effect(tool.name, settings.approvals.rule, has_facts=has_facts)
+
+
+def _rules_to_json(found: RuleEffect) -> dict[str, object]:
+    def show(rule: AppliedRule) -> dict[str, object]:
+        return {"rule": rule.number, "then": rule.then.value}
+
+    every = None if found.every is None else show(found.every)
+    return {"every": every, "some": [show(one) for one in found.some]}
+
+
+_OUTCOMES: Final = {"allow": "runs", "ask": "asks", "deny": "denied"}
+
+
+def _describe_rules(found: RuleEffect) -> str:
+    """Return what the rules do: ``asks (rule 2); some denied (rule 1)``."""
+    said = [f"some {_describe_rule(one)}" for one in found.some]
+    if found.every is not None:
+        said.insert(0, _describe_rule(found.every))
+    return "; ".join(said) or "-"
+
+
+def _describe_rule(rule: AppliedRule) -> str:
+    return f"{_OUTCOMES[rule.then.value]} (rule {rule.number})"
 
 
 def _name_effect(tool: ListedTool) -> str | None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 import regex
 
 from clew.core.text import truncate_text
+from clew.documents.reading import may_be_document
 from clew.features.files.listing import iter_matching, quote_path
 from clew.features.files.reading import MAX_CHARS, decode_text
-from clew.sandbox.errors import FileRefused
+from clew.sandbox.errors import FileRefused, FileTooLarge
 
 if TYPE_CHECKING:
     from clew.features.files.access import LocatedPath
@@ -21,6 +22,8 @@ MAX_MATCHES: Final = 200
 _MAX_LINE_CHARS: Final = 300
 #: Bytes of a file that is searched.
 _FILE_LIMIT: Final = 5_000_000
+#: Names of files that were not searched.
+_MAX_NAMED: Final = 10
 #: Seconds for a whole search.
 _SECONDS: Final = 20.0
 
@@ -49,6 +52,8 @@ class _Search:
 
     pattern: regex.Pattern[str]
     found: list[str] = field(default_factory=list[str])
+    #: Files that were not searched, and that a person may have meant.
+    left_out: list[str] = field(default_factory=list[str])
     stopped: str | None = None
     _room: int = MAX_CHARS
     _ends: float = field(default_factory=lambda: time.monotonic() + _SECONDS)
@@ -58,9 +63,16 @@ class _Search:
         return self.stopped is not None
 
     def search_file(self, place: LocatedPath, path: str) -> None:
-        """Search a file; skip one that is not text, too large or gone."""
+        """Search a file; skip one that is not text or gone, and name documents and large ones."""
         try:
-            text = decode_text(path, place.workspace.read_file(path, limit=_FILE_LIMIT)).text
+            content = place.workspace.read_file(path, limit=_FILE_LIMIT)
+            if may_be_document(content):
+                self.left_out.append(quote_path(place.show_path(path)))
+                return
+            text = decode_text(path, content).text
+        except FileTooLarge:
+            self.left_out.append(quote_path(place.show_path(path)))
+            return
         except FileRefused:
             return
         for number, line in enumerate(text.split("\n"), start=1):
@@ -89,4 +101,11 @@ class _Search:
 
     def render(self) -> str:
         end = [] if self.stopped is None else [f"[{self.stopped}: narrow the path or the names]"]
-        return "\n".join([*self.found, *end]) or "[nothing found]"
+        if self.left_out:
+            named = ", ".join(self.left_out[:_MAX_NAMED])
+            more = len(self.left_out) - _MAX_NAMED
+            others = f" and {more:,} more" if more > 0 else ""
+            end.append(
+                f"[not searched, no plain text or too large: {named}{others}; see read_file]"
+            )
+        return "\n".join([*(self.found or ([] if self.stopped else ["[nothing found]"])), *end])
