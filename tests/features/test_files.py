@@ -24,8 +24,9 @@ from clew.core.scope import LOCAL, scope_of
 from clew.core.tool_declaration import ToolDeclaration
 from clew.engine.fsck import StoreChecker
 from clew.errors import NotFound
-from clew.features.files import changes, tools, writing
+from clew.features.files import changes, pruning, tools, writing
 from clew.features.files.changes import FileChange, hash_content
+from clew.features.files.settings import FilesSettings
 from clew.features.files.undo import find_content_before
 from clew.plugin import PathFact, ToolFacts, TurnContext
 from clew.plugin.loading import get_features, load_settings_with_features
@@ -414,17 +415,107 @@ async def test_the_changes_of_the_last_turn_are_undone_and_nothing_else(
         assert await _find_problems(product) == []
 
 
+async def test_no_file_grows_beyond_the_limit_of_its_workspace(
+    tmp_path: Path, store_url: str
+) -> None:
+    half = "x" * 600_000
+    calls = [
+        call("write_file", path="a", content=half),
+        call("write_file", path="b", content=half),
+        call("edit_file", path="a", old="x" * 600_000, new="y" * 600_001),
+        call("write_file", path="a", content="small"),
+        call("write_file", path="b", content=half),
+    ]
+    replies = [Calls(tuple(calls)), Text("done")]
+    with FakeProvider(reply_in_sequence(replies)) as provider:
+        settings = settings_for(tmp_path, provider=provider, store_url=store_url)
+        settings = replace(settings, sandbox=replace(settings.sandbox, disk=1))
+        async with open_application(settings, role="test") as product:
+            full = (
+                "error: the workspace would hold more than 1 MB: remove files that are not needed"
+            )
+            told = await run_calls(product, provider)
+            assert told[1] == full
+            assert told[3:] == ["changed 'a', now 5 bytes", "created 'b', now 600,000 bytes"]
+            root = tmp_path / "work" / "local"
+            assert (root / "a").read_text() == "small"
+            # What is put back may not fill it either; the rest is undone.
+            (root / "c").write_bytes(b"c" * 500_000)
+            runner = CommandRunner(product.engine, product.commands)
+            reply = await runner.run_command("/undo files", target=TALK, viewer=scope_of(TALK))
+            assert "a: removed, it was new" in reply.text
+            assert await _find_problems(product) == []
+
+
+async def test_old_versions_of_files_go_by_age_and_by_size(tmp_path: Path, store_url: str) -> None:
+    day = 24 * 3600 * 1000
+    steps = [
+        Calls((call("write_file", path="a", content="one" * 400_000),)),
+        Calls((call("write_file", path="a", content="two" * 400_000),)),
+        Calls((call("write_file", path="b", content="one" * 400_000),)),
+        Calls((call("write_file", path="a", content="six" * 400_000),)),
+    ]
+    replies = [reply for step in steps for reply in (step, Text("done"))]
+    async with open_product(tmp_path, store_url, replies) as (product, provider):
+        for _ in steps:
+            await run_calls(product, provider)
+        services = make_feature_context(product.settings, product.store, IdGenerator(lambda: 0))
+
+        def grow_old(t: Tx, days: int) -> None:
+            t.execute("UPDATE files_change SET created_at = created_at - $1", days * day)
+            t.execute("UPDATE blob SET created_at = created_at - $1", days * day)
+
+        assert await product.store.read(pruning.measure_versions) == 3_600_000
+        assert await pruning.prune_versions(services, FilesSettings()) == 0
+        # The oldest go, until one of their contents is needed by no later change.
+        await product.store.write(grow_old, days=2)
+        assert await pruning.prune_versions(services, FilesSettings(keep_size=3)) == 3
+        kept = [hash_content(word * 400_000) for word in (b"one", b"two", b"six")]
+        found = [await product.store.read(changes.read_version, one or "") for one in kept]
+        assert [one is not None for one in found] == [False, True, True]
+        assert await _find_problems(product) == []
+        await product.store.write(grow_old, days=40)
+        assert await pruning.prune_versions(services, FilesSettings()) == 1
+        assert await product.store.read(pruning.measure_versions) == 0
+        assert await _find_problems(product) == []
+        assert await product.store.read(_read_changes) == []
+
+
 def test_the_tools_are_listed_with_their_effects(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["--home", str(tmp_path), "tools", "--json"]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
     writer = {"name": "write_file", "effect": "idempotent", "feature": "files"}
-    assert {**writer, "default": "by call", "untrusted": False} in items
+    rules: dict[str, object] = {"every": None, "some": []}
+    assert {**writer, "default": "by call", "untrusted": False, "rules": rules} in items
     assert run_command(["--home", str(tmp_path), "tools"]) == 0
     told = capsys.readouterr()
     assert "read_file     pure        by call  files" in told.out
     assert told.err == "commands run at the sandbox level work\n"
+    assert "RULES" not in told.out
+    rules = "".join(
+        f"[[approvals.rule]]\n{rule}\n"
+        for rule in (
+            'tool = "write_file"\nthen = "deny"',
+            'tool = ["*_file"]\nthen = "ask"',
+            'tool = "shell"\ncommand = ["git *"]\nthen = "allow"',
+            'who = "chat:*"\nthen = "deny"',
+        )
+    )
+    (tmp_path / "config.toml").write_text(rules)
+    assert run_command(["--home", str(tmp_path), "tools"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    shown = {line.split()[0]: " ".join(line.split("by call")[1].split()) for line in lines[1:]}
+    assert shown["write_file"] == "denied (rule 1) files"
+    assert shown["read_file"] == "asks (rule 2); some denied (rule 4) files"
+    assert shown["shell"] == "some runs (rule 3); some denied (rule 4) shell"
+    assert run_command(["--home", str(tmp_path), "tools", "--json"]) == 0
+    items = {one["name"]: one for one in json.loads(capsys.readouterr().out)["items"]}
+    assert items["read_file"]["rules"] == {
+        "every": {"rule": 2, "then": "ask"},
+        "some": [{"rule": 4, "then": "deny"}],
+    }
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ class DiskMeter:
         #: A running command is stopped above this size.
         self._tolerated = limit
         self._not_before = 0.0
-        #: Bytes of the workspace, and bytes that the disk had left, at the last look.
+        #: Bytes of the workspace, with what writes have added since, and bytes that the disk had left, at the last look.
         self._total, self._free = 0, self._read_free()
         #: Bytes that the disk had left after the last command.
         self._free_before = self._free
@@ -111,6 +111,22 @@ class DiskMeter:
             f"the workspace holds more than {format_size(self._limit)}{doubt}: remove files "
             "that are not needed"
         )
+
+    async def refuse_growth(self, size: int) -> str | None:
+        """Return why files may not grow by ``size`` bytes; ``None`` if they may, and will."""
+        if size <= 0:
+            return None
+        doubt = ""
+        # A measure that is not the newest may allow, but not refuse.
+        if time.monotonic() >= self._not_before or self._total + size > self._limit:
+            _, doubt = await self._measure(None)
+        if self._total + size > self._limit:
+            return (
+                f"the workspace would hold more than {format_size(self._limit)}{doubt}: remove "
+                "files that are not needed"
+            )
+        self._total += size
+        return None
 
     def _has_shrunk(self) -> bool:
         """Return whether the disk has lost more since the last look than may still be used."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.features.files import tools
+from clew.features.files.settings import FilesSettings
 from clew.plugin.declarations import Command
 
 if TYPE_CHECKING:
-    from clew.plugin import CommandCall, Registry
+    from clew.plugin import CommandCall, FeatureContext, Registry
 
 
 def register(registry: Registry) -> None:
@@ -16,6 +18,14 @@ def register(registry: Registry) -> None:
     registry.add_migrations(
         f"{__name__}.migrations", of_conversation={"files_change": "conversation"}
     )
+    settings = registry.add_settings(FilesSettings)
+
+    async def prune(services: FeatureContext) -> None:
+        from clew.features.files import pruning  # noqa: PLC0415  (declared by every command, needed by few)
+
+        await pruning.prune_versions(services, settings.get())
+
+    registry.add_periodic(prune, every=timedelta(hours=1), name="file versions")
     registry.add_command(
         Command(
             name="undo files",

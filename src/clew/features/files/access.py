@@ -15,16 +15,19 @@ from clew.config.sandbox_policy import find_workspace
 from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
 from clew.sandbox.errors import FileRefused, OutsideWorkspace
+from clew.sandbox.watch import get_disk_meter
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from clew.config.settings import Settings
     from clew.plugin import TurnContext
 
 #: Seconds that a change waits for other changes in the same workspace.
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.005
+_MEGABYTE: Final = 1024 * 1024
 #: By workspace: calls of this process change files in the order in which they ask.
 _LOCKS: Final = WeakValueDictionary[str, asyncio.Lock]()
 
@@ -103,6 +106,19 @@ async def changing_files(home: Path, workspace: Workspace) -> AsyncGenerator[Non
             yield
         finally:
             os.close(descriptor)
+
+
+async def require_room(settings: Settings, workspace: Workspace, growth: int) -> None:
+    """
+    Refuse to let files grow by so many bytes if the workspace would become too large.
+
+    :raises FileRefused: if it would; files outside of a workspace are not limited
+    """
+    if workspace.root == Path("/"):
+        return
+    meter = get_disk_meter(workspace.root, settings.sandbox.disk * _MEGABYTE)
+    if (refusal := await meter.refuse_growth(growth)) is not None:
+        raise FileRefused(refusal)
 
 
 async def _take_lock(descriptor: int) -> None:

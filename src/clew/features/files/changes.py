@@ -77,17 +77,20 @@ def store_change(t: Tx, change: FileChange, before: bytes | None, after: bytes) 
 
 
 def _store_version(t: Tx, change: FileChange, content: bytes) -> None:
-    digest = hashlib.sha256(content).hexdigest()
-    # One attachment for each content of the conversation, however often it is written.
-    name = hashlib.sha256(f"{change.conversation} file {digest}".encode()).hexdigest()
     attachments.store_content(
         t,
         change.conversation,
-        f"att_{name[:26]}",
+        name_version(change.conversation, hashlib.sha256(content).hexdigest()),
         name=f"a version of {change.path}",
         media_type=VERSION_TYPE,
         content=content,
     )
+
+
+def name_version(conversation: ConversationId, digest: str) -> str:
+    """Return the attachment of a content: one for each, however often it is written."""
+    name = hashlib.sha256(f"{conversation} file {digest}".encode()).hexdigest()
+    return f"att_{name[:26]}"
 
 
 def forget_change(t: Tx, key: CallKey) -> None:

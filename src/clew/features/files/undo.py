@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.features.files import changes
-from clew.features.files.access import changing_files
+from clew.features.files.access import changing_files, require_room
 from clew.features.files.changes import hash_content
 from clew.features.files.writing import read_content
 from clew.sandbox.errors import FileRefused
@@ -57,7 +57,8 @@ async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> st
     workspace, path, shown = Workspace(Path(made[0].workspace)), made[0].path, made[0].shown_path
     try:
         async with changing_files(services.settings.home, workspace):
-            current = hash_content(await asyncio.to_thread(read_content, workspace, path))
+            now = await asyncio.to_thread(read_content, workspace, path)
+            current = hash_content(now)
             before = find_content_before(made, current)
             if before is None:
                 return f"{shown}: left as it is, it was changed since"
@@ -68,7 +69,8 @@ async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> st
                 return f"{shown}: removed, it was new"
             content = await services.store.read(changes.read_version, before.content)
             if content is None:
-                return f"{shown}: left as it is, its old content is lost"
+                return f"{shown}: left as it is, its old content is not kept any more"
+            await require_room(services.settings, workspace, len(content) - len(now or b""))
             await asyncio.to_thread(workspace.write_file, path, content)
     except FileRefused as error:
         return f"{shown}: left as it is: {error}"

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from clew.features.files import changes
-from clew.features.files.access import changing_files, locate, require_context
+from clew.features.files.access import changing_files, locate, require_context, require_room
 from clew.features.files.changes import FileChange, hash_content
 from clew.features.files.editing import encode_text, replace_text
 from clew.sandbox.errors import FileMissing, FileRefused
@@ -67,6 +67,7 @@ async def _change_file(path: str, make: Callable[[bytes | None], bytes]) -> str:
         after = make(before)
         if after == before:
             return f"{path!r} is unchanged: it has this content already"
+        await require_room(context.services.settings, workspace, len(after) - len(before or b""))
         change = FileChange(
             key=context.call_key,
             conversation=context.conversation,

@@ -1,0 +1,24 @@
+"""The settings of files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.config.builtin_types import integer_type
+from clew.config.fields import setting
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilesSettings:
+    """The versions of changed files, which the store keeps for `/undo files`."""
+
+    keep_days: int = setting(
+        integer_type(least=1),
+        30,
+        "Days for which a version is kept. After that `/undo files` cannot undo the change.",
+    )
+    keep_size: int = setting(
+        integer_type(least=1, unit="MB"),
+        1024,
+        "Size that all versions together may have, in MB; the oldest go first.",
+    )
