@@ -426,7 +426,8 @@ async def test_no_file_grows_beyond_the_limit_of_its_workspace(
         call("write_file", path="a", content="small"),
         call("write_file", path="b", content=half),
     ]
-    replies = [Calls(tuple(calls)), Text("done")]
+    more = Calls((call("write_file", path="b", content="tiny"),))
+    replies = [Calls(tuple(calls)), Text("done"), more, Text("done")]
     with FakeProvider(reply_in_sequence(replies)) as provider:
         settings = settings_for(tmp_path, provider=provider, store_url=store_url)
         settings = replace(settings, sandbox=replace(settings.sandbox, disk=1))
@@ -439,11 +440,16 @@ async def test_no_file_grows_beyond_the_limit_of_its_workspace(
             assert told[3:] == ["changed 'a', now 5 bytes", "created 'b', now 600,000 bytes"]
             root = tmp_path / "work" / "local"
             assert (root / "a").read_text() == "small"
-            # What is put back may not fill it either; the rest is undone.
-            (root / "c").write_bytes(b"c" * 500_000)
+            # What is put back has no room, until there is some.
+            await run_calls(product, provider)
+            (root / "c").write_bytes(b"c" * 900_000)
             runner = CommandRunner(product.engine, product.commands)
             reply = await runner.run_command("/undo files", target=TALK, viewer=scope_of(TALK))
-            assert "a: removed, it was new" in reply.text
+            why = full.removeprefix("error: ")
+            assert reply.text == f"b: left as it is: {why}, and undo again"
+            (root / "c").unlink()
+            reply = await runner.run_command("/undo files", target=TALK, viewer=scope_of(TALK))
+            assert reply.text == "b: as before, 600,000 bytes"
             assert await _find_problems(product) == []
 
 
@@ -494,7 +500,7 @@ def test_the_tools_are_listed_with_their_effects(
     assert "read_file     pure        by call  files" in told.out
     assert told.err == "commands run at the sandbox level work\n"
     assert "RULES" not in told.out
-    rules = "".join(
+    written = "".join(
         f"[[approvals.rule]]\n{rule}\n"
         for rule in (
             'tool = "write_file"\nthen = "deny"',
@@ -503,7 +509,7 @@ def test_the_tools_are_listed_with_their_effects(
             'who = "chat:*"\nthen = "deny"',
         )
     )
-    (tmp_path / "config.toml").write_text(rules)
+    (tmp_path / "config.toml").write_text(written)
     assert run_command(["--home", str(tmp_path), "tools"]) == 0
     lines = capsys.readouterr().out.splitlines()
     shown = {line.split()[0]: " ".join(line.split("by call")[1].split()) for line in lines[1:]}

@@ -131,7 +131,11 @@ def test_the_tools_of_the_page_are_listed(
     assert run_command(["--home", str(tmp_path), "tools", "--json"]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
     found = [one for one in items if one["feature"] == "parcels"]
-    shared = {"default": "by call", "feature": "parcels"}
+    shared: dict[str, object] = {
+        "default": "by call",
+        "rules": {"every": None, "some": []},
+        "feature": "parcels",
+    }
     assert found == [
         {"name": "find_parcel", "effect": "pure", "untrusted": True, **shared},
         {"name": "book_pickup", "effect": "idempotent", "untrusted": False, **shared},

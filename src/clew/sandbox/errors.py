@@ -44,6 +44,10 @@ class FileMissing(FileRefused):
         self.path = path
 
 
+class WorkspaceFull(FileRefused):
+    """Write that would make a workspace too large."""
+
+
 class FileTooLarge(FileRefused):
     """File of more bytes than may be read or written at once."""
 

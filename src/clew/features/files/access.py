@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from clew.config.sandbox_policy import find_workspace
 from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
-from clew.sandbox.errors import FileRefused, OutsideWorkspace
+from clew.sandbox.errors import FileRefused, OutsideWorkspace, WorkspaceFull
 from clew.sandbox.watch import get_disk_meter
 from clew.sandbox.workspace import Workspace
 
@@ -112,13 +112,13 @@ async def require_room(settings: Settings, workspace: Workspace, growth: int) ->
     """
     Refuse to let files grow by so many bytes if the workspace would become too large.
 
-    :raises FileRefused: if it would; files outside of a workspace are not limited
+    :raises WorkspaceFull: if it would; files outside of a workspace are not limited
     """
     if workspace.root == Path("/"):
         return
     meter = get_disk_meter(workspace.root, settings.sandbox.disk * _MEGABYTE)
     if (refusal := await meter.refuse_growth(growth)) is not None:
-        raise FileRefused(refusal)
+        raise WorkspaceFull(refusal)
 
 
 async def _take_lock(descriptor: int) -> None:

@@ -11,13 +11,14 @@ from clew.features.files import changes
 from clew.features.files.access import changing_files, require_room
 from clew.features.files.changes import hash_content
 from clew.features.files.writing import read_content
-from clew.sandbox.errors import FileRefused
+from clew.sandbox.errors import FileRefused, WorkspaceFull
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.ids import ConversationId
+    from clew.core.journal import CallKey
     from clew.features.files.changes import FileChange
     from clew.plugin import CommandCall, FeatureContext
 
@@ -47,13 +48,25 @@ async def _undo_last_turn(services: FeatureContext, conversation: ConversationId
     by_file: dict[tuple[str, str], list[FileChange]] = {}
     for change in found:
         by_file.setdefault((change.workspace, change.path), []).append(change)
-    told = [await _undo_file(services, made) for made in by_file.values()]
-    await services.store.write(changes.settle_changes, [change.key for change in found])
+    told: list[str] = []
+    settled: list[CallKey] = []
+    for made in by_file.values():
+        try:
+            told.append(await _undo_file(services, made))
+        except WorkspaceFull as full:
+            told.append(f"{made[0].shown_path}: left as it is: {full}, and undo again")
+        else:
+            settled += [change.key for change in made]
+    await services.store.write(changes.settle_changes, settled)
     return "\n".join(told)
 
 
 async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> str:
-    """Undo the changes of one file, which are in the order in which they were made."""
+    """
+    Undo the changes of one file, which are in the order in which they were made.
+
+    :raises WorkspaceFull: if its old content has no room; it can be undone later
+    """
     workspace, path, shown = Workspace(Path(made[0].workspace)), made[0].path, made[0].shown_path
     try:
         async with changing_files(services.settings.home, workspace):
@@ -72,6 +85,8 @@ async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> st
                 return f"{shown}: left as it is, its old content is not kept any more"
             await require_room(services.settings, workspace, len(content) - len(now or b""))
             await asyncio.to_thread(workspace.write_file, path, content)
+    except WorkspaceFull:
+        raise
     except FileRefused as error:
         return f"{shown}: left as it is: {error}"
     return f"{shown}: as before, {len(content):,} bytes"
