@@ -29,6 +29,7 @@ from clew.features.files.changes import FileChange, hash_content
 from clew.features.files.settings import FilesSettings
 from clew.features.files.undo import find_content_before
 from clew.plugin import PathFact, ToolFacts, TurnContext
+from clew.plugin.declarations import PeriodicWork
 from clew.plugin.loading import get_features, load_settings_with_features
 from clew.runtime import make_feature_context, open_application
 from clew.sandbox.errors import FileRefused
@@ -481,7 +482,9 @@ async def test_old_versions_of_files_go_by_age_and_by_size(tmp_path: Path, store
         assert [one is not None for one in found] == [False, True, True]
         assert await _find_problems(product) == []
         await product.store.write(grow_old, days=40)
-        assert await pruning.prune_versions(services, FilesSettings()) == 1
+        declared = get_features(product.settings).get(PeriodicWork)
+        (work,) = (each.value for each in declared if each.value.name == "file versions")
+        await work.run(services)
         assert await product.store.read(pruning.measure_versions) == 0
         assert await _find_problems(product) == []
         assert await product.store.read(_read_changes) == []

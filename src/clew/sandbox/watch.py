@@ -84,7 +84,8 @@ class DiskMeter:
         #: A running command is stopped above this size.
         self._tolerated = limit
         self._not_before = 0.0
-        #: Bytes of the workspace, with what writes have added since, and bytes that the disk had left, at the last look.
+        #: Bytes of the workspace, with what writes have added since the last look, and bytes that
+        #: the disk had left then.
         self._total, self._free = 0, self._read_free()
         #: Bytes that the disk had left after the last command.
         self._free_before = self._free
