@@ -223,6 +223,10 @@ def test_warnings_are_reported_on_stderr(clew: Program) -> None:
         assert done.returncode == 0
         assert done.stderr.startswith("clew: warning: ")
         assert "chmod 600" in done.stderr
+    clew.write("[api]\ntoken = '12345'\n", mode=0o600)
+    done = clew("config", "check")
+    assert (done.returncode, done.stdout) == (0, "Configuration OK\n")
+    assert "api.token has fewer than 6 characters: it is not masked" in done.stderr
 
 
 def test_the_schema_is_json_and_knows_every_section(clew: Program) -> None:

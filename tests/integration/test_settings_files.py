@@ -12,7 +12,7 @@ import pytest
 
 from clew.config import Secret, Settings, ensure_home, find_home, load_settings
 from clew.config.introspection import effective_values, iter_secrets
-from clew.config.validation import find_problems
+from clew.config.validation import find_problems, find_unmasked_secrets
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -150,7 +150,17 @@ def test_channels_and_plugins_keep_keys_of_their_own(tmp_path: Path) -> None:
         "deep",
     ]
     assert settings.plugins.enabled == ("weather",)
-    assert len(list(iter_secrets(settings))) == 5
+    assert [name for name, _ in iter_secrets(settings)] == [
+        "plugins.weather.api_key",
+        "channels.slack.token",
+        "channels.slack.app_token",
+        "channels.slack.retry.password",
+        "channels.slack.signing_secret",
+    ]
+    assert [one.partition(" ")[0] for one in find_unmasked_secrets(settings)] == [
+        "channels.slack.retry.password",
+        "channels.slack.signing_secret",
+    ]
     shown = {one.name: one.value for one in effective_values(settings)}
     assert shown["channels.slack.retry.most"] == 9
     assert shown["plugins.weather.city"] == "Berlin"

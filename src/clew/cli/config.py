@@ -21,6 +21,7 @@ from clew.config import find_home
 from clew.config.introspection import effective_values
 from clew.config.model_access import is_offline_only
 from clew.config.schema import build_json_schema
+from clew.config.validation import find_unmasked_secrets
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def check(ctx: click.Context, program: CliContext, as_json: bool) -> None:
     else:
         found, warnings = (
             [*find_settings_problems(settings), *_find_model_problems(settings)],
-            settings.warnings,
+            (*settings.warnings, *find_unmasked_secrets(settings)),
         )
     if as_json:
         print_json({"ok": not found, "problems": found, "warnings": warnings})

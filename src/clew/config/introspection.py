@@ -146,14 +146,15 @@ def _default_origin(settings: Settings, name: str) -> Origin:
     return Origin(kind="default", place=reasons.get(name) or "default")
 
 
-def iter_secrets(settings: Settings) -> Iterator[Secret]:
-    """Yield every secret in the settings."""
+def iter_secrets(settings: Settings) -> Iterator[tuple[str, Secret]]:
+    """Yield every secret in the settings, with the name of its setting."""
     for section in SECTIONS:
-        yield from _iter_section_secrets(getattr(settings, section))
-    for table in settings.sections.values():
-        yield from _iter_section_secrets(cast("DataclassInstance", table))
-    for table in (*settings.providers.values(), *settings.channels.values()):
-        yield from _iter_section_secrets(table)
+        yield from _iter_section_secrets(section, getattr(settings, section))
+    for name, table in settings.sections.items():
+        yield from _iter_section_secrets(name, cast("DataclassInstance", table))
+    for kind, tables in (("providers", settings.providers), ("channels", settings.channels)):
+        for name, table in tables.items():
+            yield from _iter_section_secrets(f"{kind}.{name}", table)
 
 
 def iter_secret_texts(settings: Settings) -> Iterator[str]:
@@ -166,7 +167,7 @@ def iter_secret_texts(settings: Settings) -> Iterator[str]:
 
 
 def _iter_texts(settings: Settings) -> Iterator[str]:
-    for secret in iter_secrets(settings):
+    for _, secret in iter_secrets(settings):
         with suppress(SettingsError):
             yield secret.reveal()
     places = (settings.model, *settings.providers.values(), *settings.channels.values())
@@ -174,17 +175,19 @@ def _iter_texts(settings: Settings) -> Iterator[str]:
         yield urlsplit(url).password or ""
 
 
-def _iter_section_secrets(section: DataclassInstance) -> Iterator[Secret]:
+def _iter_section_secrets(name: str, section: DataclassInstance) -> Iterator[tuple[str, Secret]]:
     for field in fields(section):
-        yield from _iter_nested_secrets(getattr(section, field.name))
+        # The keys of ``options`` are written in the table itself.
+        where = name if field.name == "options" else f"{name}.{field.name}"
+        yield from _iter_nested_secrets(where, getattr(section, field.name))
 
 
-def _iter_nested_secrets(value: object) -> Iterator[Secret]:
+def _iter_nested_secrets(name: str, value: object) -> Iterator[tuple[str, Secret]]:
     if isinstance(value, Secret):
-        yield value
+        yield name, value
     elif isinstance(value, Mapping):
-        for inner in cast("Mapping[str, object]", value).values():
-            yield from _iter_nested_secrets(inner)
+        for key, inner in cast("Mapping[str, object]", value).items():
+            yield from _iter_nested_secrets(f"{name}.{key}", inner)
     elif isinstance(value, tuple):
         for inner in cast("tuple[object, ...]", value):
-            yield from _iter_nested_secrets(inner)
+            yield from _iter_nested_secrets(name, inner)

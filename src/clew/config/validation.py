@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.config.introspection import iter_secrets
 from clew.config.sandbox_policy import check_sandbox
+from clew.core.redaction import MIN_LENGTH
 from clew.core.secret_text import find_unsendable
 from clew.errors import SettingsError
 
@@ -23,10 +25,23 @@ def find_problems(settings: Settings) -> list[str]:
         settings.api.require_token_beyond_loopback,
         settings.agent.read_instructions,
         partial(check_sandbox, settings),
-        *(secret.reveal for secret in iter_secrets(settings)),
+        *(secret.reveal for _, secret in iter_secrets(settings)),
         *(partial(_check_sendable, *each) for each in _iter_header_secrets(settings)),
     ]
     return [problem for attempt in attempts for problem in _collect_problems(attempt)]
+
+
+def find_unmasked_secrets(settings: Settings) -> list[str]:
+    """Return a sentence for each secret that is too short to be masked in text."""
+    found: list[str] = []
+    for name, secret in iter_secrets(settings):
+        with suppress(SettingsError):  # a problem, which is reported
+            if len(secret.reveal()) < MIN_LENGTH:
+                found.append(
+                    f"{name} has fewer than {MIN_LENGTH} characters: it is not masked in logs, "
+                    "answers and results of tools; use a longer one"
+                )
+    return found
 
 
 def _collect_problems(attempt: Callable[[], object]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from clew.cli.settings_check import find_settings_problems
 from clew.config import find_home
 from clew.config.model_access import is_offline_only
 from clew.config.settings import OFFLINE
+from clew.config.validation import find_unmasked_secrets
 from clew.core.doctor_finding import fail, ok, warn
 from clew.errors import SettingsError
 from clew.plugin.loading import get_features
@@ -88,9 +89,10 @@ def _check_settings(settings: Settings) -> Iterator[DoctorFinding]:
     wrong = find_settings_problems(settings)
     for problem in wrong:
         yield fail("settings", problem)
-    for warning in settings.warnings:
+    warnings = (*settings.warnings, *find_unmasked_secrets(settings))
+    for warning in warnings:
         yield warn("settings", warning, fix="clew config check")
-    if not wrong and not settings.warnings:
+    if not wrong and not warnings:
         file = settings.config_file
         yield ok("settings", f"{file if file.exists() else 'defaults'}: valid")
 
