@@ -37,6 +37,18 @@ class ServerAddress:
         """Return the URL of its WebSocket."""
         return f"{self.url.replace('http', 'ws', 1)}/api/ws"
 
+    def is_process_gone(self) -> bool:
+        """Return whether its process is known to have ended."""
+        if self.pid is None:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass  # it belongs to another user
+        return False
+
 
 @contextmanager
 def advertise(home: Path, *, url: str, name: str) -> Generator[None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import signal
 import sys
 from contextlib import AsyncExitStack, suppress
@@ -179,19 +178,9 @@ def _bind_sockets(settings: Settings) -> list[socket.socket]:
         running = discover_server(settings.home)
         if running is None or running.pid is None or not running.url.endswith(f":{taken.port}"):
             raise
-        if not _is_process_alive(running.pid):
+        if running.is_process_gone():
             raise  # it was killed, and another program has its port
         raise GatewayRunning(str(settings.home), pid=running.pid, url=running.url) from taken
-
-
-def _is_process_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass  # it belongs to another user
-    return True
 
 
 def _check_user_code(settings: Settings) -> None:

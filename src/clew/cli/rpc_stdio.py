@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from clew.api.discovery import discover_server
 from clew.background import cancel_and_wait
 from clew.cli.gateway import run_until_signalled
 from clew.cli.logs import logs_to_file
+from clew.cli.server_connection import connect_to_server
 from clew.cli.stdio_transport import StdioClosed, StdioTransport
 from clew.cli.stdout_guard import reserve_stdout
 from clew.config import ensure_home
 from clew.errors import ClewError, StoreUnavailable
-from clew.tui.transports import ConnectionLost, ConnectionRefused, FrameConnection, websocket
+from clew.tui.transports import ConnectionLost, ConnectionRefused, FrameConnection, ServerSilent
 from clew.wire import framing
 
 if TYPE_CHECKING:
@@ -40,28 +41,31 @@ def run_rpc_stdio(settings: Settings) -> None:
 async def _serve_client(settings: Settings) -> None:
     pipe = StdioTransport()
     async with AsyncExitStack() as stack:
-        server = await _connect_to_server(settings, stack)
+        server = await wait_for_server(settings, stack)
         if server is None:
             await _serve_standalone(settings, pipe)
         else:
             await _proxy_frames(pipe, server)
 
 
-async def _connect_to_server(settings: Settings, stack: AsyncExitStack) -> FrameConnection | None:
-    """Return a connection to the running server; ``None`` if there is none."""
-    found = discover_server(settings.home)
-    if found is None:
-        return None
-    token = None if settings.api.token is None else settings.api.token.reveal()
-    connect = websocket(found.websocket_url, token=token, server=found.name)
-    try:
-        return await stack.enter_async_context(connect())
-    except ConnectionLost:
-        return None
-    except ConnectionRefused as error:
-        if error.other:
-            return None
-        raise ClewError(f"the server at {found.url} requires its token") from error
+async def wait_for_server(
+    settings: Settings, stack: AsyncExitStack, *, patience: float = 10.0
+) -> FrameConnection | None:
+    """
+    Return a connection to the running server, once it has started; ``None`` if there is none.
+
+    :raises ClewError: if the server refuses this client
+    """
+    told = False
+    while True:
+        try:
+            return await connect_to_server(settings, stack, patience=patience)
+        except ServerSilent as error:
+            if not told:
+                told = True
+                print(f"clew: {error}; waiting for it", file=sys.stderr, flush=True)
+        except ConnectionRefused as error:
+            raise ClewError("the server of this home requires its token") from error
 
 
 class _PendingRequests:

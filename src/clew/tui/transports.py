@@ -28,6 +28,10 @@ class ConnectionLost(Exception):
     """The connection is closed, or could not be opened."""
 
 
+class ServerSilent(ConnectionLost):
+    """The server does not answer in time: it may be starting, or hang."""
+
+
 class ConnectionRefused(Exception):
     """
     The server refuses this client, and a retry is useless; the message says why.
@@ -66,9 +70,11 @@ Connect = Callable[[], AbstractAsyncContextManager[FrameConnection]]
 Serve = Callable[[AsyncIterator[str], Callable[[str], Awaitable[None]]], Awaitable[None]]
 
 
-def websocket(url: str, *, token: str | None = None, server: str | None = None) -> Connect:
+def websocket(
+    url: str, *, token: str | None = None, server: str | None = None, timeout: float = 10.0
+) -> Connect:
     """
-    Return a connector to ``ws://HOST:PORT/api/ws``.
+    Return a connector to ``ws://HOST:PORT/api/ws``, which waits ``timeout`` seconds for it.
 
     With ``server``, only a server of this name is accepted: another program, or a server of
     other conversations, may have taken over the port.
@@ -88,11 +94,14 @@ def websocket(url: str, *, token: str | None = None, server: str | None = None) 
                 compression=None,
                 max_size=MAX_FRAME_BYTES,
                 proxy=None,
+                open_timeout=timeout,
                 close_timeout=1,
             )
         except InvalidStatus as error:
             raise _error_from_status(error) from error
-        except (OSError, InvalidHandshake, TimeoutError) as error:
+        except TimeoutError as error:
+            raise ServerSilent(f"{url} does not answer: it may be starting") from error
+        except (OSError, InvalidHandshake) as error:
             raise ConnectionLost(f"{url} cannot be reached: {error}") from error
         async with socket:
             if server is not None and _server_name(socket) != server:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, Self
 
 from anyio.from_thread import start_blocking_portal
 
-from clew.api.discovery import discover_server
 from clew.cli.common import fast_import
+from clew.cli.server_connection import connect_to_server
 from clew.errors import ClewError
-from clew.tui.transports import ConnectionLost, ConnectionRefused, websocket
+from clew.tui.transports import ConnectionLost, ConnectionRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from anyio.from_thread import BlockingPortal
 
-    from clew.api.discovery import ServerAddress
     from clew.api.operation_context import OperationContext
     from clew.config import Settings
     from clew.tui.transports import FrameConnection
@@ -60,9 +59,10 @@ class TuiBackend:
         :raises ConnectionLost: while it waits for a server that has gone
         :raises ConnectionRefused: if no connection is possible
         """
-        if self._rpc_server is None and (found := discover_server(self._settings.home)) is not None:
+        if self._rpc_server is None:
             async with AsyncExitStack() as stack:
-                if (server := await self._connect_to_server(found, stack)) is not None:
+                if (server := await connect_to_server(self._settings, stack)) is not None:
+                    self._last_attached = time.monotonic()
                     yield server
                     self._last_attached = time.monotonic()
                     return
@@ -73,24 +73,6 @@ class TuiBackend:
             raise ConnectionLost("the server has stopped")
         async with self._connect_to_engine() as connection:
             yield connection
-
-    async def _connect_to_server(
-        self, found: ServerAddress, stack: AsyncExitStack
-    ) -> FrameConnection | None:
-        """Return a connection to the server; ``None`` if it has gone."""
-        api = self._settings.api
-        token = None if api.token is None else api.token.reveal()
-        try:
-            connect = websocket(found.websocket_url, token=token, server=found.name)
-            server = await stack.enter_async_context(connect())
-        except ConnectionLost:
-            return None
-        except ConnectionRefused as error:
-            if error.other:
-                return None
-            raise
-        self._last_attached = time.monotonic()
-        return server
 
     @asynccontextmanager
     async def _connect_to_engine(self) -> AsyncGenerator[FrameConnection]:
