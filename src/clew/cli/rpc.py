@@ -16,7 +16,8 @@ def rpc(program: CliContext) -> None:
     Speak JSON-RPC over standard input and output, a message in each line.
 
     Attaches to the server that runs in this CLEW_HOME, and waits for one that is starting; where
-    none runs, it works by itself. Ends when its input ends. docs/reference/rpc.md lists the methods.
+    none runs, it works by itself. Ends when its input ends. docs/reference/rpc.md lists the
+    methods.
     """
     settings = program.load_settings()
     with fast_import():
