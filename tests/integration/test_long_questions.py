@@ -74,6 +74,33 @@ async def test_a_file_shows_all_of_a_long_call_before_its_buttons_come(
         assert await desk.world.check() == []
 
 
+async def test_after_a_restart_the_question_follows_its_file_which_is_not_sent_again(
+    tmp_path: Path,
+) -> None:
+    platform, url = MemoryPlatform(), f"sqlite:///{tmp_path}/clew.db"
+    platform.capabilities = replace(platform.capabilities, documents=True)
+    held: list[str] = []
+
+    def hold_question(what: str, _chat: str) -> float | None:
+        if what != "send" or not platform.messages:
+            return None
+        held.append(what)
+        return 0.01
+
+    platform.throttle_hook = hold_question
+    async with memory_desk(url, tmp_path, platform, script=pay_much):
+        platform.post_message("pay")
+        await until(lambda: held)
+    platform.throttle_hook = MemoryPlatform().throttle_hook
+    async with memory_desk(url, tmp_path, platform, script=pay_much) as desk:
+        await until(lambda: platform.messages[-1].buttons)
+        assert [one.document is None for one in platform.messages] == [False, True]
+        platform.press_button("Refuse")
+        await desk.quiet()
+        assert desk.world.tools.ran == {}
+        assert await desk.world.check() == []
+
+
 async def test_where_no_file_can_be_sent_a_long_call_is_not_allowed_from_the_chat(
     store_url: str, tmp_path: Path
 ) -> None:
