@@ -518,7 +518,7 @@ def test_the_tools_are_listed_with_their_effects(
     shown = {line.split()[0]: " ".join(line.split("by call")[1].split()) for line in lines[1:]}
     assert shown["write_file"] == "denied (rule 1) files"
     assert shown["read_file"] == "asks (rule 2); some denied (rule 4) files"
-    assert shown["shell"] == "some runs (rule 3); some denied (rule 4) shell"
+    assert shown["shell"] == "some run (rule 3); some denied (rule 4) shell"
     assert run_command(["--home", str(tmp_path), "tools", "--json"]) == 0
     items = {one["name"]: one for one in json.loads(capsys.readouterr().out)["items"]}
     assert items["read_file"]["rules"] == {

@@ -76,19 +76,17 @@ def _rules_to_json(found: RuleEffect) -> dict[str, object]:
     return {"every": every, "some": [show(one) for one in found.some]}
 
 
-_OUTCOMES: Final = {"allow": "runs", "ask": "asks", "deny": "denied"}
+#: What happens to every call, and to some.
+_EVERY: Final = {"allow": "runs", "ask": "asks", "deny": "denied"}
+_SOME: Final = {"allow": "some run", "ask": "some ask", "deny": "some denied"}
 
 
 def _describe_rules(found: RuleEffect) -> str:
     """Return what the rules do: ``asks (rule 2); some denied (rule 1)``."""
-    said = [f"some {_describe_rule(one)}" for one in found.some]
+    said = [f"{_SOME[one.then.value]} (rule {one.number})" for one in found.some]
     if found.every is not None:
-        said.insert(0, _describe_rule(found.every))
+        said.insert(0, f"{_EVERY[found.every.then.value]} (rule {found.every.number})")
     return "; ".join(said) or "-"
-
-
-def _describe_rule(rule: AppliedRule) -> str:
-    return f"{_OUTCOMES[rule.then.value]} (rule {rule.number})"
 
 
 def _name_effect(tool: ListedTool) -> str | None:
