@@ -16,7 +16,7 @@ from clew.store.backup import files
 from clew.store.backup.create import BackupInfo, create_backup
 from clew.store.copying.tables import count_table_rows, list_tables
 from clew.store.sqlite.driver import fetch_rows
-from clew.store.sqlite.file_lock import translate_os_errors
+from clew.store.sqlite.staged_files import translate_os_errors
 from clew.store.sqlite.sync_store import open_read_only
 from tests.contract import acting
 from tests.integration import stores

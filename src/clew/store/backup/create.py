@@ -17,8 +17,8 @@ from clew.store.copying.tables import count_table_rows
 from clew.store.feature_migrations import create_feature_tables, read_feature_statements
 from clew.store.migrate import migrate_schema, read_applied_migrations
 from clew.store.opening import open_sync_store, sqlite_path
-from clew.store.sqlite.file_lock import translate_os_errors
 from clew.store.sqlite.page_copy import PageCopyResult, copy_pages
+from clew.store.sqlite.staged_files import translate_os_errors
 from clew.store.sqlite.sync_store import open_exclusive, open_read_only
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from clew.errors import StoreDamaged, UsageError
-from clew.store.sqlite.file_lock import find_log_files, lock_file, sync_directory
 from clew.store.sqlite.opening import APPLICATION_ID
 from clew.store.sqlite.page_copy import INCOMPLETE_HEADER
+from clew.store.sqlite.staged_files import find_log_files, lock_file, sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -17,7 +17,7 @@ from clew.store.copying.migrate_store import transfer_rows
 from clew.store.copying.tables import count_table_rows
 from clew.store.migrate import find_pending_migrations, migrate_schema
 from clew.store.opening import open_staged_store, sqlite_path
-from clew.store.sqlite.file_lock import translate_os_errors
+from clew.store.sqlite.staged_files import translate_os_errors
 from clew.store.sqlite.staged_store import SqliteStagedStore
 from clew.store.sqlite.sync_store import open_read_only
 from clew.store.transactions.runtime_state import clear_runtime_state

@@ -13,16 +13,16 @@ from clew.clock import SystemClock
 from clew.errors import StoreDamaged, StoreInUse, StoreNotEmpty
 from clew.store.sqlite.driver import fetch_rows, new_cursor
 from clew.store.sqlite.errors import translate_error
-from clew.store.sqlite.file_lock import (
+from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
+from clew.store.sqlite.liveness import SqliteLiveness
+from clew.store.sqlite.opening import connect, prepare_location, reject_foreign_database
+from clew.store.sqlite.page_copy import INCOMPLETE_HEADER, copy_pages
+from clew.store.sqlite.staged_files import (
     find_log_files,
     lock_file,
     sync_directory,
     translate_os_errors,
 )
-from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
-from clew.store.sqlite.liveness import SqliteLiveness
-from clew.store.sqlite.opening import connect, prepare_location, reject_foreign_database
-from clew.store.sqlite.page_copy import INCOMPLETE_HEADER, copy_pages
 from clew.store.sqlite.sync_store import SqliteSyncStore, open_exclusive, open_shared
 from clew.store.sqlite.tx import JobContext, SqliteTx
 from clew.store.staged_store import StagedStore

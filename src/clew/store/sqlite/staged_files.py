@@ -1,4 +1,4 @@
-"""Locks on files that one process at a time may build."""
+"""Files of a store while one process builds it: lock, logs, durable renames, errors."""
 
 from __future__ import annotations
 
