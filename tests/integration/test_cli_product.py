@@ -101,7 +101,7 @@ def test_an_original_without_a_title_keeps_its_name(
 ) -> None:
     assert clew("sessions", "new", "trip") == 0
     assert clew("chat", "-c", "trip", "/branch") == 0
-    assert "which is not shown again" in capsys.readouterr().out
+    assert "It begins with the context of the original" in capsys.readouterr().out
     assert clew("sessions", "list", "--json") == 0
     listed = json.loads(capsys.readouterr().out)["items"]
     assert {one["title"] for one in listed} == {None, "trip"}

@@ -227,7 +227,10 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
             await seen.say(text)
             await seen.see(f"echo: {text}")
         await seen.pilot.press("tab", "home", "down", "b")
-        await seen.see("This is the branch")
+        await seen.see("This is the branch", "▌ one", "echo: one")
+        assert "echo: two" not in seen.text
+        await seen.pilot.press("tab", "home", "r")
+        await seen.see("This message is in the original")
         await seen.say("else")
         await seen.see("echo: else")
         assert "echo: three" not in seen.text

@@ -94,7 +94,7 @@ async def branch_conversation(ctx: CommandContext, argument: str) -> ChatCommand
         viewer=ctx.viewer,
     )
     where = "You are in the copy now" if ctx.route is not None else f"The copy is {new_one}"
-    copied = "It begins with the context of the original, which is not shown again"
+    copied = "It begins with the context of the original"
     return ChatCommandReply(
         text=f"{where}; the original is {ctx.required_conversation}. {copied}.",
         conversation=new_one,

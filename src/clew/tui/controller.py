@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from clew.background import cancel_and_wait
 from clew.core.attachments import MAX_FILE_BYTES
 from clew.tui.client import Resumed, RpcClient
+from clew.tui.original_history import read_original
 from clew.tui.outbox import Outbox
 from clew.tui.state import reducer
 from clew.tui.state.input_history import find_file_mentions
@@ -188,6 +189,8 @@ class ConversationController:
         self._following = self._tasks.create_task(
             self._follow_events(opened.conversation.id), name="follow"
         )
+        if not view.blocks:
+            await self.load_older()
 
     async def _follow_events(self, conversation: str) -> None:
         try:
@@ -229,15 +232,18 @@ class ConversationController:
         await self._show_conversation(await self._open_conversation(name))
 
     async def load_older(self, count: int = PAGE_SIZE) -> None:
-        """Load entries before the first one that is loaded."""
-        conversation = self.view.conversation
-        if conversation is None or self.view.first <= 1:
+        """Load entries before the first one that is loaded; in a branch also its original's."""
+        conversation, first = self.view.conversation, self.view.first
+        if conversation is None or first <= self.view.start:
             return
-        first = self.view.first
-        wanted = EntriesParams(conversation=conversation.id, before=first, limit=count)
-        found = await self.call(methods.ENTRIES, wanted)
+        if first > 1 or conversation.origin is None:
+            wanted = EntriesParams(conversation=conversation.id, before=first, limit=count)
+            entries, state = (await self.call(methods.ENTRIES, wanted)).items, None
+        else:
+            found = await read_original(self, conversation.origin, first=first, count=count)
+            entries, state = found.entries, found.state
         self._set_view(
-            reducer.prepend_entries(self.view, conversation.id, found.items, before=first)
+            reducer.prepend_entries(self.view, conversation.id, entries, before=first, state=state)
         )
 
     async def load_session_start(self, session: str) -> Block | None:

@@ -193,7 +193,9 @@ class ChatActions:
     async def _apply_block_action(
         self, deed: TranscriptAction, block: Block, conversation: str
     ) -> None:
-        if deed == "copy":
+        if block.seq < 1 and deed != "copy":
+            self._chat.show_reply("This message is in the original; F2 leads there.")
+        elif deed == "copy":
             text = block.text or (block.tool.result if block.tool else "")
             self._app.copy_to_clipboard(text)
             self._chat.show_reply("copied")
@@ -215,10 +217,7 @@ class ChatActions:
             params = BranchParams(conversation=conversation, at=block.seq)
             made = await self._controller.call(methods.BRANCH, params)
             await self._controller.switch_to_named(made.id)
-            self._chat.show_reply(
-                "This is the branch. It begins with the context of the original, which is not "
-                "shown again; F2 leads back to the original."
-            )
+            self._chat.show_reply("This is the branch; F2 leads back to the original.")
 
     def update_approvals(self, calls: Sequence[ApprovalShape]) -> None:
         """Update an open approval screen with the waiting calls."""

@@ -71,7 +71,9 @@ class ConversationPicker(Picker):
     def _make_item(self, one: ConversationShape) -> PickerItem:
         there = self._desk.view.conversation
         names = ", ".join(route.rpartition(":")[2] for route in one.routes)
-        more = f"{names}  {one.entries} entries  {one.updated_at[:16].replace('T', ' ')}"
+        copied = one.origin.seq or 0 if one.origin is not None else 0
+        count = f"{one.entries + copied} entries"
+        more = f"{names}  {count}  {one.updated_at[:16].replace('T', ' ')}"
         return PickerItem(
             key=one.id,
             text=flatten_text(one.title or names or one.id, 60),

@@ -182,12 +182,15 @@ def _to_text(value: object) -> str:
 
 
 def mark_rewound(blocks: Sequence[Block], state: StateShape | None) -> tuple[Block, ...]:
-    """Return the blocks, with rewound ones marked."""
+    """Return the blocks, with rewound ones marked; those of an original keep their mark."""
     spans = state.taken_back if state else []
     return tuple(
         block if block.taken == taken else replace(block, taken=taken)
         for block in blocks
-        for taken in (any(span.first <= block.seq <= span.last for span in spans),)
+        for taken in (
+            any(span.first <= block.seq <= span.last for span in spans)
+            or (block.taken and block.seq < 1),
+        )
     )
 
 

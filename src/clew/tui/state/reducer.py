@@ -109,23 +109,31 @@ def set_usage(view: ViewState, conversation: ConversationShape, usage: UsageShap
 
 
 def prepend_entries(
-    view: ViewState, conversation: str, entries: Sequence[EntryShape], *, before: int
+    view: ViewState,
+    conversation: str,
+    entries: Sequence[EntryShape],
+    *,
+    before: int,
+    state: StateShape | None = None,
 ) -> ViewState:
     """
     Prepend the entries before one seq; if there are none, mark the start as reached.
 
-    A late answer, about another conversation or another seq, changes nothing.
+    A late answer, about another conversation or another seq, changes nothing. ``state`` is the
+    original's, whose entries a branch has copied.
     """
     if not view.shows(conversation) or view.first != before:
         return view
     fitting = [entry for entry in entries if entry.seq < view.first]
     if not fitting:
-        return replace(view, first=1)
+        return replace(view, first=1 if view.first > 1 else view.start)
     added: tuple[Block, ...] = ()
     for entry in fitting:
         added = append_entry(added, entry)
     results = [result for entry in fitting for result in extract_results(entry)]
-    added, strays = _apply_results(mark_rewound(added, view.state), (*results, *view.strays))
+    added, strays = _apply_results(
+        mark_rewound(added, state or view.state), (*results, *view.strays)
+    )
     return replace(view, blocks=added + view.blocks, strays=strays, first=fitting[0].seq)
 
 

@@ -135,7 +135,7 @@ class ViewState:
     live: LiveResponse = field(default_factory=LiveResponse)
     #: Results whose calls are not loaded.
     strays: tuple[ToolCallResult, ...] = ()
-    #: The first loaded seq; 1 if nothing precedes it.
+    #: The first loaded seq; ``start`` if nothing precedes it.
     first: int = 1
     #: The last received seq.
     seq: int = 0
@@ -147,6 +147,16 @@ class ViewState:
     def shows(self, conversation: str) -> bool:
         """Return whether a conversation (by id) is the displayed one."""
         return self.conversation is not None and self.conversation.id == conversation
+
+    @property
+    def start(self) -> int:
+        """
+        Return the first seq: 1, or less in a branch.
+
+        The entries of the original come before those of the branch: 0 is the last one copied.
+        """
+        origin = None if self.conversation is None else self.conversation.origin
+        return 1 if origin is None or origin.seq is None else 1 - origin.seq
 
     @property
     def is_running(self) -> bool:

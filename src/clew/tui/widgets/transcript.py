@@ -169,7 +169,7 @@ class Transcript(ScrollView, can_focus=True):
                 self._selected += self._piece_count - before
             self._fit_size(0)
             self.scroll_relative(y=came, animate=False, immediate=True)
-        elif self._view.first > 1 and self._view.first != self._requested_before:
+        elif self._view.first > self._view.start and self._view.first != self._requested_before:
             self._requested_before = self._view.first
             self.post_message(self.OlderRequested())
 
