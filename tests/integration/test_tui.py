@@ -28,6 +28,7 @@ from tests.integration.api_server import running, serving, settings_for
 from tests.integration.rpc_clients import over_socket
 from tests.tui.pictures import make
 from tests.tui.screen import Seen, at, before
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -100,7 +101,8 @@ async def test_a_message_is_answered_in_markdown_and_remembered(
         await seen.pilot.press("enter")
         await seen.see("[file", "notes.txt")
         # The model reads what is in it.
-        assert "the minotaur\\n[end of notes.txt]" in provider.requests[-1].body.decode()
+        read = "the minotaur\\n[end of notes.txt]"
+        await wait_until(lambda: read in provider.requests[-1].body.decode())
         (tmp_path / "big.bin").write_bytes(bytes(9_000_000))
         await seen.type("see @big.bin")
         await seen.pilot.press("escape", "enter")
