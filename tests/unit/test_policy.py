@@ -123,6 +123,8 @@ _DEFAULTS: list[tuple[JudgedCall, Verdict, str]] = [
     (call("post", ToolFacts(hosts=("example.org",))), Verdict.ASK, "outside"),
     (call("buy", ToolFacts(cost_micros=1), effect=Effect.PURE), Verdict.ASK, "money"),
     (call("do", ToolFacts()), Verdict.ASK, "changes something"),
+    (call("plan", ToolFacts(internal=True)), Verdict.ALLOW, "what Clew keeps"),
+    (call("plan", ToolFacts(internal=True, outward=True)), Verdict.ASK, "outside"),
     (call("run", ToolFacts(sandbox="work")), Verdict.ALLOW, "sandbox"),
     (shell("rm -rf x; $(x)", sandbox="work"), Verdict.ALLOW, "sandbox"),
     (shell("ls", sandbox="work", network=True), Verdict.ASK, "network"),

@@ -33,6 +33,9 @@ COMMANDS: Final = {
     "deliveries": LazyCommand(
         "clew.cli.deliveries", "deliveries", "List, retry and drop undelivered messages."
     ),
+    "cron": LazyCommand(
+        "clew.cli.cron", "cron", "List, add and remove jobs that run by themselves."
+    ),
     "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
     "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find problems, and say how to fix them."),
     "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),

@@ -62,6 +62,11 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "run_python": (("work", {"code": "print(1)"}), ("host", {"code": "print(1)"})),
     "web_fetch": (("work", {"url": "https://example.org/"}),),
     "web_search": (("work", {"query": "milk"}),),
+    "schedule": (
+        ("work", {"task": "water the garden", "at": "2030-01-01T08:00"}),
+        ("work", {"task": "tell me", "every": "1h", "kind": "command", "command": "df -h /"}),
+        ("host", {"task": "tell me", "every": "1h", "kind": "command", "command": "df -h /"}),
+    ),
 }
 
 REFERENCE_HEADER: Final = """\

@@ -141,6 +141,9 @@ def _select_questions(
     chosen = [one for one in questions if one.number == place]
     if not chosen:
         raise UsageError(f"there is no question {place} that waits; these do: {listed}")
+    if len(chosen) > 1:
+        ways = ", ".join(f"/{word} {one.approval.id} ({one.approval.tool})" for one in chosen)
+        raise UsageError(f"{len(chosen)} questions of several turns are number {place}: {ways}")
     return chosen
 
 

@@ -181,6 +181,8 @@ def _find_default_reason(effect: Effect, facts: ToolFacts | None) -> str | None:
         return None
     if facts.paths:
         return "it stays in the workspace"
+    if facts.internal:
+        return "it changes only what Clew keeps"
     return "it runs in the sandbox, without a network" if confined else None
 
 

@@ -36,6 +36,8 @@ class ToolFacts:
     sandbox: str | None = None
     #: The code that it runs can reach the network.
     network: bool = False
+    #: It changes only what Clew itself keeps of the turn's scope.
+    internal: bool = False
     #: Bytes that it writes or sends.
     size: int | None = None
     #: Cost in millionths of a dollar.

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
+    from clew.core.scope import Scope
     from clew.plugin.context import FeatureContext
     from clew.plugin.memory import MemoryProvider
     from clew.plugin.turn_context import TurnContext
@@ -26,6 +27,11 @@ class CommandCall(Protocol):
     @property
     def conversation_id(self) -> ConversationId | None:
         """Return the conversation in which it was written; ``None`` if none exists yet."""
+        ...
+
+    @property
+    def viewer(self) -> Scope:
+        """Return the scope of the writer: nothing outside it can be seen or changed."""
         ...
 
     @property

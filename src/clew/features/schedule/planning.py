@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from clew.features.schedule.zones import find_zone, to_instant, to_local
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from clew.features.schedule.schedules import Schedule
 
@@ -83,13 +83,19 @@ def default_catch_up(schedule: Schedule, now: datetime) -> CatchUp:
 
 
 def plan_due_slots(
-    schedule: Schedule, first: datetime, *, now: datetime, catch_up: CatchUp, limit: int
+    schedule: Schedule,
+    first: datetime,
+    *,
+    now: datetime,
+    catch_up: CatchUp,
+    limit: int,
+    held_until: Callable[[datetime], datetime | None] | None = None,
 ) -> DueSlots:
     """
     Plan the slots from ``first`` until now, ``limit`` of them at most.
 
-    Those that are left for the next call are missed ones, whatever the rule; which slots make
-    up for them is decided when the last one is reached.
+    The last of them start runs, or the last of all if more are due than that.
+    ``held_until`` returns until when a slot is held back on purpose: it is not late before.
     """
     due: list[datetime] = []
     slot: datetime | None = first
@@ -97,9 +103,12 @@ def plan_due_slots(
         due.append(slot)
         slot = schedule.next_after(slot)
     rest = _count_due(schedule, slot, now, MAX_CAUGHT_UP)
-    kept = _count_runs(due, rest, now=now, catch_up=catch_up)
+    held = [None if held_until is None else held_until(one) for one in due]
+    late = [now - (end or one) > GRACE for one, end in zip(due, held, strict=True)]
+    kept = _count_runs(late, rest, catch_up=catch_up)
+    is_last = len(due) - 1 if not rest else None
     planned = [
-        PlannedSlot(one, None if n >= len(due) - kept else _explain_missed(due, n, rest, now))
+        PlannedSlot(one, None if n >= len(due) - kept else _explain(held[n], late[n], n == is_last))
         for n, one in enumerate(due)
     ]
     return DueSlots(slots=planned, next_slot=slot)
@@ -113,20 +122,20 @@ def _count_due(schedule: Schedule, slot: datetime | None, now: datetime, limit: 
     return found
 
 
-def _count_runs(due: Sequence[datetime], rest: int, *, now: datetime, catch_up: CatchUp) -> int:
-    """Return how many of the last slots start a run, given how many more are due after them."""
-    if not due:
+def _count_runs(late: Sequence[bool], rest: int, *, catch_up: CatchUp) -> int:
+    """Return how many of the last due slots start a run; ``rest`` more are due after them."""
+    if not late:
         return 0
     if catch_up is CatchUp.ALL:
-        return max(0, min(len(due), MAX_CAUGHT_UP - rest))
-    if rest or (catch_up is CatchUp.NONE and now - due[-1] > GRACE):
-        return 0
-    return 1
+        return max(0, min(len(late), MAX_CAUGHT_UP - rest))
+    return 0 if rest or (catch_up is CatchUp.NONE and late[-1]) else 1
 
 
-def _explain_missed(due: Sequence[datetime], n: int, rest: int, now: datetime) -> SkipReason:
-    is_last = n == len(due) - 1 and not rest
-    return SkipReason.DOWN if is_last or now - due[n] > GRACE else SkipReason.LATER
+def _explain(held: datetime | None, is_late: bool, is_last: bool) -> SkipReason:
+    """Return why a due slot starts no run."""
+    if held is not None:
+        return SkipReason.QUIET
+    return SkipReason.DOWN if is_last or is_late else SkipReason.LATER
 
 
 @dataclass(frozen=True, slots=True)

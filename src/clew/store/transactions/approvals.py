@@ -222,13 +222,19 @@ def list_questions(
     """
     Return the open approvals of a conversation with their numbers, oldest first.
 
-    With ``shown_at``, only those that can be answered in that chat: they were requested
-    there, and the whole request was delivered.
+    With ``shown_at``, those that can be answered in that chat, of whatever conversation: they
+    were requested there, and the whole request was delivered.
     """
+    if shown_at is None:
+        found = list_open_approvals(t, conversation)
+    else:
+        asked = rows.APPROVAL.fetch_all(
+            t, "WHERE route = $1 AND state = 'open' ORDER BY asked_at, id", shown_at
+        )
+        found = [one for one in asked if _was_delivered_to(t, one, shown_at)]
     return [
         NumberedApproval(number=get_approval_number(t, approval), approval=approval)
-        for approval in list_open_approvals(t, conversation)
-        if shown_at is None or _was_delivered_to(t, approval, shown_at)
+        for approval in found
     ]
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, TurnId
     from clew.core.inbox import InboxItem
     from clew.core.route import RouteKey
+    from clew.core.scope import Scope
     from clew.store.contract import Tx
 
 _DAY_MS: Final = 24 * 3600 * 1000
@@ -125,7 +126,7 @@ def find_hold_reason(
     ran_on = all(count_hops([item.payload]) > MAX_HOPS for item in items)
     if ran_on and not _has_recent_person(t, conversation):
         return SystemNote.ROUNDS_WITHOUT_PERSON
-    if sum_unattended_tokens(t, conversation) >= limits.tokens:
+    if sum_unattended_tokens(t, get_scope(t, conversation)) >= limits.tokens:
         return SystemNote.UNATTENDED_TOKENS_SPENT
     return None
 
@@ -143,8 +144,8 @@ def _has_recent_person(t: Tx, conversation: ConversationId) -> bool:
     )
 
 
-def sum_unattended_tokens(t: Tx, conversation: ConversationId) -> int:
-    """Return the tokens of today's turns that no person began, in the conversation's scope."""
+def sum_unattended_tokens(t: Tx, scope: Scope) -> int:
+    """Return the tokens of today's turns in a scope that no person began."""
     return int(
         t.fetch_value(
             """
@@ -156,7 +157,7 @@ def sum_unattended_tokens(t: Tx, conversation: ConversationId) -> int:
               )
             """,
             t.now - t.now % _DAY_MS,
-            get_scope(t, conversation),
+            scope,
         )
     )
 

@@ -19,6 +19,7 @@ from clew.core.delivery import (
 from clew.core.ids import DeliveryId
 from clew.core.inbox import CLOCK_SKEW
 from clew.core.route import LOCAL, Route
+from clew.core.run_report import is_delivered
 from clew.core.text import is_blank
 from clew.core.transitions import check_transition
 from clew.errors import InvalidTransition, NotFound
@@ -84,12 +85,18 @@ def add_delivery(
 
 
 def deliver_turn_text(
-    t: Tx, conversation: ConversationId, turn: TurnId, said: OutboundText, *, seq: int | None = None
+    t: Tx,
+    conversation: ConversationId,
+    turn: TurnId,
+    said: OutboundText,
+    *,
+    seq: int | None = None,
+    failed: bool = False,
 ) -> None:
-    """Deliver a turn's text on each channel that one of its inputs came from."""
+    """Deliver a turn's text on each channel that one of its inputs wants it on."""
     if is_blank(said.text):
         return
-    for number, (route, message) in enumerate(_input_routes(t, turn)):
+    for number, (route, message) in enumerate(_input_routes(t, turn, said, failed=failed)):
         direct = Route.parse(route).kind == channel_events.DM
         new = NewDelivery(
             id=said.id if number == 0 else DeliveryId(f"{said.id}.{number}"),
@@ -120,16 +127,23 @@ def close_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
         add_delivery(t, conversation, new)
 
 
-def _input_routes(t: Tx, turn: TurnId) -> list[tuple[RouteKey, str | None]]:
-    """Return the channel routes of a turn's inputs, each with its last platform message id."""
+def _input_routes(
+    t: Tx, turn: TurnId, said: OutboundText, *, failed: bool
+) -> list[tuple[RouteKey, str | None]]:
+    """Return the channel routes that get a text, each with its last platform message id."""
     found = t.fetch_all(
         """
         SELECT route, payload FROM inbox WHERE turn_id = $1 AND route IS NOT NULL ORDER BY n
         """,
         turn,
     )
-    last = {route: payload for route, payload in found if is_channel_route(route)}
-    return [(route, json.loads(payload).get("message")) for route, payload in last.items()]
+    told = [(route, json.loads(payload)) for route, payload in found if is_channel_route(route)]
+    last = {
+        route: payload
+        for route, payload in told
+        if is_delivered(payload, kind=said.kind, text=said.text, failed=failed)
+    }
+    return [(route, payload.get("message")) for route, payload in last.items()]
 
 
 def is_channel_route(route: RouteKey) -> bool:

@@ -20,6 +20,7 @@ from clew.store.transactions.turn_queries import find_unfinished_turn, request_s
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId, SessionIdFactory, TurnId
+    from clew.core.route import RouteKey
     from clew.core.turn import Turn
     from clew.store.contract import Tx
 
@@ -61,10 +62,20 @@ def accept_input(
     conversation = _resolve_target(t, target, new_conversation, session_ids)
     if first := _claim_event(t, item, conversation):
         return first
+    return insert_input(t, item, conversation, target.key if isinstance(target, Route) else None)
+
+
+def insert_input(
+    t: Tx, item: NewInput, conversation: ConversationId, route: RouteKey | None
+) -> AcceptResult:
+    """
+    Store a new input of a conversation, which is not being deleted.
+
+    ``route`` is where its answer goes; it may lead to another conversation.
+    """
     ahead = _count_open_items(t, conversation)
     turn = find_unfinished_turn(t, conversation)
     outcome = _initial_outcome(item, busy=turn is not None or ahead > 0)
-    route = target.key if isinstance(target, Route) else None
     hold = item.hold // timedelta(milliseconds=1)
     inserted = t.execute(
         _INSERT_ITEM,

@@ -498,7 +498,8 @@ def finish_turn(  # noqa: PLR0913  (each is a column of its own)
     seq = entries[-1].seq if entries else None
     add_deliveries(t, lease, turn, deliveries, seq=seq)
     if said is not None:
-        deliver_turn_text(t, lease.conversation_id, turn, said, seq=seq)
+        failed = outcome is TurnOutcome.FAILED
+        deliver_turn_text(t, lease.conversation_id, turn, said, seq=seq, failed=failed)
     if not taken_back:
         close_previews(t, lease.conversation_id, turn)
         leases.release_lease(t, lease)

@@ -1,0 +1,246 @@
+"""``clew cron``: jobs that run by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from clew.cli.common import (
+    CliContext,
+    FullHelpGroup,
+    format_examples,
+    json_option,
+    limit_option,
+    pass_cli_context,
+    print_json,
+)
+from clew.cli.output import format_table, get_outputs
+from clew.cli.record_printer import open_configured_store
+from clew.core.ids import IdGenerator
+from clew.core.scope import LOCAL
+from clew.errors import UsageError
+from clew.features.schedule import operations
+from clew.features.schedule.settings import ScheduleSettings, find_zone_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.config import Settings
+    from clew.store.contract import Tx
+
+T = TypeVar("T")
+
+_FEATURE: Final = "schedule"
+
+
+def _run(program: CliContext, job: Callable[[Tx, Settings], T]) -> T:
+    async def open_and_run() -> T:
+        settings = program.load_settings()
+        if _FEATURE in settings.features.disabled:
+            raise UsageError("the feature schedule is disabled: take it out of features.disabled")
+        async with open_configured_store(settings) as store:
+            return await store.write(job, settings)
+
+    return asyncio.run(open_and_run())
+
+
+def _find_zone(settings: Settings) -> str:
+    section = settings.sections.get(_FEATURE)
+    own = section if isinstance(section, ScheduleSettings) else ScheduleSettings()
+    return find_zone_name(own, settings)
+
+
+@click.group(
+    cls=FullHelpGroup,
+    epilog=format_examples(
+        'clew cron add --cron "0 8 * * *" "Tell me what is new"', "clew cron list"
+    ),
+)
+def cron() -> None:
+    """List, add, run and remove jobs, and show what became of each time."""
+
+
+@cron.command("list", epilog=format_examples("clew cron list", "clew cron list --done --json"))
+@click.option("--done", is_flag=True, help="Also those that have ended.")
+@json_option
+@pass_cli_context
+def list_jobs(program: CliContext, *, done: bool, as_json: bool) -> None:
+    """List the jobs, with the time at which each fires next."""
+    found = _run(program, lambda t, _: operations.describe_all(t, LOCAL, done=done))
+    if as_json:
+        print_json({"items": found})
+        return
+    out, notes = get_outputs()
+    if not found:
+        notes.print_dim("no jobs yet")
+        return
+    rows = [
+        (one["id"], one["title"], _format_schedule(one), one["state"], _format_next(one))
+        for one in found
+    ]
+    for line in format_table(("ID", "TITLE", "SCHEDULE", "STATE", "NEXT"), rows):
+        out.write(line + "\n")
+
+
+def _format_schedule(job: dict[str, Any]) -> str:
+    [(rule, expression)] = job["schedule"].items()
+    return f"{rule} {expression} {job['zone']}"
+
+
+def _format_next(job: dict[str, Any]) -> str:
+    return job["next"][0] if job["next"] else "-"
+
+
+@cron.command(
+    epilog=format_examples(
+        'clew cron add --cron "0 8 * * *" --zone Europe/Berlin "Tell me what is new"',
+        'clew cron add --at 2026-12-01T08:00 --conversation main "Call the dentist"',
+        'clew cron add --every 15m --command "df -h /" "Tell me if the disk is nearly full"',
+    )
+)
+@click.argument("task")
+@click.option("--at", metavar="TIME", help="Once: 2026-12-01T08:00.")
+@click.option("--every", metavar="PERIOD", help="Again and again: 15m, 2h, 1d.")
+@click.option("--cron", "expression", metavar="FIELDS", help='Five fields: "0 8 * * 1-5".')
+@click.option("--zone", metavar="NAME", help="The time zone, such as Europe/Berlin.")
+@click.option("--title", metavar="TEXT", help="A name; else the first words of the task.")
+@click.option(
+    "--kind",
+    type=click.Choice(("turn", "message", "command")),
+    help="Ask the model (turn), or deliver TASK as it is (message).",
+)
+@click.option("--command", metavar="LINE", help="Run it; ask the model if its output is new.")
+@click.option(
+    "--where",
+    type=click.Choice(("fresh", "own", "here")),
+    help="A new conversation each time, one of its own, or that of --conversation.",
+)
+@click.option("--conversation", metavar="NAME", help="The conversation of --where here.")
+@click.option("--route", metavar="KEY", help="The chat that gets the reports.")
+@click.option(
+    "--catch-up",
+    type=click.Choice(("latest", "none", "all")),
+    help="What to do about times at which nothing was running.",
+)
+@click.option(
+    "--quiet", type=click.Choice(("hold", "skip", "ignore")), help="What to do in quiet hours."
+)
+@click.option("--quiet-if", metavar="TEXT", help="An answer that is not reported.")
+@click.option("--until", metavar="TIME", help="The end of the job.")
+@click.option("--runs", type=click.IntRange(1), metavar="N", help="How often it runs.")
+@json_option
+@pass_cli_context
+def add(program: CliContext, *, as_json: bool, expression: str | None, **given: Any) -> None:
+    """Add a job that does TASK at a time, every so often, or by a cron expression."""
+    given["kind"] = given["kind"] or ("command" if given["command"] else "turn")
+    if given["where"] is None and given["conversation"] is not None:
+        given["where"] = "here"
+    wanted = operations.AddJobParams(cron=expression, **given)
+    job_id = IdGenerator(lambda: time.time_ns() // 1_000_000).new_operation_id()
+
+    def store(t: Tx, settings: Settings) -> dict[str, Any]:
+        name = f"job_{job_id.removeprefix('op_')}"
+        return operations.add_job(t, name, wanted, zone=_find_zone(settings), viewer=LOCAL)
+
+    _print_job(_run(program, store), as_json=as_json)
+
+
+def _print_job(job: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(job)
+        return
+    out, _ = get_outputs()
+    rows = [
+        ("id", job["id"]),
+        ("title", job["title"]),
+        ("schedule", _format_schedule(job)),
+        ("state", job["state"] + (f", {job['reason']}" if job["reason"] else "")),
+        ("task", job["task"]),
+        *((name, str(job[name])) for name in ("command", "route", "conversation") if job[name]),
+        *(("next", moment) for moment in job["next"]),
+        *([("waits", f"for an answer: clew chat -c {job['waits']}")] if job["waits"] else []),
+    ]
+    for name, value in rows:
+        out.write(f"{name:<13} {value}\n")
+
+
+_JOB_ARGUMENT = click.argument("job", metavar="JOB")
+
+
+@cron.command(epilog=format_examples("clew cron show job_0123"))
+@_JOB_ARGUMENT
+@json_option
+@pass_cli_context
+def show(program: CliContext, *, job: str, as_json: bool) -> None:
+    """Show a job, by its id or title, and its next three times."""
+    found = _run(program, lambda t, _: operations.describe_named(t, job, viewer=LOCAL))
+    _print_job(found, as_json=as_json)
+
+
+def _change(program: CliContext, action: str, job: str, *, as_json: bool) -> None:
+    changed = _run(program, lambda t, _: operations.change_named(t, action, job, viewer=LOCAL))
+    if action == "run" and not as_json:
+        click.echo("it runs as soon as a gateway (clew serve) sees it", err=True)
+    _print_job(changed, as_json=as_json)
+
+
+@cron.command(epilog=format_examples("clew cron run job_0123"))
+@_JOB_ARGUMENT
+@json_option
+@pass_cli_context
+def run(program: CliContext, *, job: str, as_json: bool) -> None:
+    """Run a job as soon as possible, beside its schedule."""
+    _change(program, "run", job, as_json=as_json)
+
+
+@cron.command(epilog=format_examples("clew cron pause job_0123"))
+@_JOB_ARGUMENT
+@json_option
+@pass_cli_context
+def pause(program: CliContext, *, job: str, as_json: bool) -> None:
+    """Stop a job until it is resumed."""
+    _change(program, "pause", job, as_json=as_json)
+
+
+@cron.command(epilog=format_examples("clew cron resume job_0123"))
+@_JOB_ARGUMENT
+@json_option
+@pass_cli_context
+def resume(program: CliContext, *, job: str, as_json: bool) -> None:
+    """Let a paused job fire again, from now on."""
+    _change(program, "resume", job, as_json=as_json)
+
+
+@cron.command(epilog=format_examples("clew cron remove job_0123"))
+@_JOB_ARGUMENT
+@json_option
+@pass_cli_context
+def remove(program: CliContext, *, job: str, as_json: bool) -> None:
+    """Remove a job and its log; a run that has begun goes on."""
+    _change(program, "remove", job, as_json=as_json)
+
+
+@cron.command(epilog=format_examples("clew cron log job_0123", "clew cron log job_0123 --json"))
+@_JOB_ARGUMENT
+@limit_option(50)
+@json_option
+@pass_cli_context
+def log(program: CliContext, *, job: str, limit: int, as_json: bool) -> None:
+    """Show what became of each time of a job, the newest first."""
+    found = _run(program, lambda t, _: operations.describe_fires(t, job, limit=limit, viewer=LOCAL))
+    if as_json:
+        print_json({"items": found})
+        return
+    out, notes = get_outputs()
+    if not found:
+        notes.print_dim("it has not fired yet")
+        return
+    rows = [
+        (one["slot"], one["state"], one["conversation"] or "-", one["reason"] or "-")
+        for one in found
+    ]
+    for line in format_table(("SLOT", "STATE", "CONVERSATION", "REASON"), rows):
+        out.write(line + "\n")

@@ -1,0 +1,50 @@
+"""The chat command ``/jobs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from clew.errors import UsageError
+from clew.features.schedule import front, jobs
+from clew.features.schedule.tool_calls import change_job
+
+if TYPE_CHECKING:
+    from clew.core.scope import Scope
+    from clew.plugin import CommandCall
+    from clew.store.contract import Tx
+
+_ACTIONS: Final = ("pause", "resume", "run", "remove")
+#: Fires that are shown.
+_SHOWN: Final = 10
+
+
+async def run_jobs_command(call: CommandCall, argument: str) -> str:
+    """List the jobs of the chat, show one, or change one."""
+    words = argument.split()
+    store = call.services.store
+    if words and words[0] in _ACTIONS:
+        if len(words) < 2:
+            raise UsageError(f"/jobs {words[0]} needs the id of a job: /jobs lists them")
+        return await store.write(_change, words[0], " ".join(words[1:]), call.viewer)
+    if words:
+        return await store.read(_show, argument, call.viewer)
+    return await store.read(_list, call.viewer)
+
+
+def _list(t: Tx, viewer: Scope) -> str:
+    found = jobs.list_jobs(t, viewer=viewer)
+    if not found:
+        return "There are no jobs. Ask for one: every morning at 8, tell me …"
+    lines = [front.format_job(job) for job in found]
+    return "\n".join([*lines, "/jobs ID shows the last runs; pause, resume, run or remove ID."])
+
+
+def _show(t: Tx, name: str, viewer: Scope) -> str:
+    job = front.find_job(t, name, viewer=viewer)
+    fires = jobs.list_fires(t, job.id, limit=_SHOWN)
+    return f"{front.format_job(job)}\n{job.task}\n{front.format_log(job, fires)}"
+
+
+def _change(t: Tx, action: str, name: str, viewer: Scope) -> str:
+    job = front.find_job(t, name, viewer=viewer)
+    return change_job(t, job, action)

@@ -1,0 +1,141 @@
+"""What people, programs and the model do with jobs, whatever the front."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from clew.core.completion import HOPS_KEY, MAX_HOPS, UNATTENDED_KEY
+from clew.errors import UsageError
+from clew.features.schedule import jobs
+from clew.features.schedule.jobs import JobState
+from clew.features.schedule.making import JobOwner, JobRequest, create_job, list_next_fires
+from clew.features.schedule.runs import get_run_state
+from clew.features.schedule.wording import describe_reason, format_fire, format_moments
+from clew.features.schedule.zones import find_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.scope import Scope
+    from clew.features.schedule.jobs import JobFire, ScheduledJob
+    from clew.plugin import TurnContext
+    from clew.store.contract import Tx
+
+
+def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> ScheduledJob:
+    """
+    Store a job that the model of a turn asks for; the same call returns the first one.
+
+    :raises UsageError: if it is wrong, or if a turn that no person began may not make it
+    """
+    if not context.attended:
+        if request.at is None:
+            raise UsageError("no person began this turn: only a job with one time, at, can be made")
+        if context.hops >= MAX_HOPS:
+            raise UsageError(f"{context.hops} turns ran in a row without a person: ask one first")
+    key = context.call_key
+    assert key is not None
+    name = hashlib.sha256(f"{key.turn_id} {key.step} {key.call_id}".encode()).hexdigest()
+    owner = JobOwner(
+        scope=context.scope,
+        route=context.route,
+        conversation=context.conversation,
+        payload=json.dumps(_read_creator(t, context), ensure_ascii=False),
+    )
+    return create_job(t, f"job_{name[:12]}", request, owner)
+
+
+def _read_creator(t: Tx, context: TurnContext) -> dict[str, Any]:
+    """Return who asked for the turn, whose access its jobs need."""
+    told: dict[str, Any] = {}
+    for payload in t.fetch_column(
+        "SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n", context.turn
+    ):
+        said = json.loads(payload)
+        told |= {key: said[key] for key in ("sender", "account") if key in said}
+    if not context.attended:
+        told |= {UNATTENDED_KEY: True, HOPS_KEY: context.hops}
+    return told
+
+
+def find_job(t: Tx, name: str, *, viewer: Scope) -> ScheduledJob:
+    """
+    Return the job with an id or a title, or the first characters of its id.
+
+    :raises NotFound: if there is none
+    """
+    for job in jobs.list_jobs(t, viewer=viewer, done=True):
+        if name and (
+            job.id == name or job.id.startswith((name, f"job_{name}")) or job.title == name
+        ):
+            return job
+    return jobs.get_job(t, name, viewer=viewer)
+
+
+def describe_job(t: Tx, job: ScheduledJob) -> dict[str, Any]:
+    """Return a job as programs get it."""
+    fires = list_next_fires(job) if job.state is JobState.ON else []
+    return {
+        "id": job.id,
+        "title": job.title,
+        "kind": job.kind.value,
+        "task": job.task,
+        "command": job.command,
+        "schedule": {job.rule: job.expression},
+        "zone": job.zone,
+        "where": job.place.value,
+        "conversation": job.conversation,
+        "scope": job.scope,
+        "route": job.route,
+        "state": job.state.value,
+        "reason": describe_reason(job.reason),
+        "catch_up": job.catch_up.value,
+        "quiet": job.quiet.value,
+        "quiet_if": job.quiet_if,
+        "failures": job.failures,
+        "next": [slot.astimezone(find_zone(job.zone)).isoformat() for slot in fires],
+        "waits": _find_question(t, job),
+    }
+
+
+def _find_question(t: Tx, job: ScheduledJob) -> str | None:
+    """Return the conversation in which a run of the job waits for an answer."""
+    running = jobs.find_running_fire(t, job.id)
+    waits = running is not None and get_run_state(t, running).is_waiting
+    return running.conversation if running is not None and waits else None
+
+
+def describe_fire(fire: JobFire, job: ScheduledJob) -> dict[str, Any]:
+    """Return a fire as programs get it."""
+    [slot] = format_slots([fire.slot], job.zone)
+    return {
+        "slot": slot,
+        "state": fire.state.value,
+        "reason": describe_reason(fire.reason),
+        "conversation": fire.conversation,
+        "turn": fire.turn,
+    }
+
+
+def format_slots(slots: Sequence[int], zone: str) -> list[str]:
+    """Return slots as ISO times in a zone."""
+    from clew.clock import from_millis  # noqa: PLC0415
+
+    return [from_millis(slot).astimezone(find_zone(zone)).isoformat() for slot in slots]
+
+
+def format_job(job: ScheduledJob) -> str:
+    """Return a job in a line, with its next fires."""
+    when = f"{job.rule} {job.expression}"
+    line = f"{job.id}  {job.title} ({when}, {job.zone})"
+    if job.state is not JobState.ON:
+        why = describe_reason(job.reason)
+        return f"{line}: {job.state.value}" + (f", {why}" if why else "")
+    return f"{line}: next {'; '.join(format_moments(list_next_fires(job), job.zone))}"
+
+
+def format_log(job: ScheduledJob, fires: Sequence[JobFire]) -> str:
+    """Return the last fires of a job, newest first."""
+    return "\n".join(format_fire(fire, job.zone) for fire in fires) or "It has not fired yet."

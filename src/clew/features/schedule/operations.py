@@ -1,0 +1,374 @@
+"""The operations of jobs, for HTTP and JSON-RPC."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from clew.api.operation_scope import CLIENTS
+from clew.api.operations import HttpBinding, Operation
+from clew.api.schemas import QueryParams, RequestBody
+from clew.core.route import Route
+from clew.core.scope import LOCAL, Scope, scope_of
+from clew.errors import UsageError
+from clew.features.schedule import front, jobs
+from clew.features.schedule.jobs import JobKind, JobPlace, QuietRule
+from clew.features.schedule.making import JobOwner, JobRequest, create_job
+from clew.features.schedule.planning import CatchUp
+from clew.features.schedule.settings import find_zone_name
+from clew.features.schedule.tool_calls import change_job
+from clew.store.transactions.conversations import get_scope, resolve_conversation, resolve_route
+from clew.wire.errors import ErrorCode
+from clew.wire.methods import RpcMethod
+from clew.wire.models import WireModel
+from clew.wire.params import Params
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from clew.api.operation_call import OperationCall
+    from clew.api.operations import AnyOperation
+    from clew.features.schedule.settings import ScheduleSettings
+    from clew.store.contract import Tx
+
+_PATH: Final = "/api/jobs"
+_JOB_PATH: Final = f"{_PATH}/{{job}}"
+#: Fields of a new job that are taken as they are.
+_PLAIN_FIELDS: Final = {
+    "task", "title", "at", "every", "cron", "command", "quiet_if", "until", "runs",
+}  # fmt: skip
+_Text = Field(default=None, max_length=200)
+
+
+class JobShape(WireModel):
+    """A job: what it does, when, and where it reports."""
+
+    id: str
+    title: str
+    kind: str
+    task: str
+    command: str | None
+    #: ``{"cron": "0 8 * * *"}``
+    schedule: dict[str, str]
+    zone: str
+    where: str
+    conversation: str | None
+    scope: str
+    route: str | None
+    state: str
+    reason: str | None
+    catch_up: str
+    quiet: str
+    quiet_if: str | None
+    failures: int
+    #: The next three fires, by the clocks of its zone.
+    next: list[str]
+    #: The conversation in which a run waits for an answer.
+    waits: str | None
+
+
+class JobList(WireModel):
+    items: list[JobShape]
+
+
+class FireShape(WireModel):
+    """What became of one slot of a job."""
+
+    slot: str
+    state: str
+    reason: str | None
+    conversation: str | None
+    turn: str | None
+
+
+class FireList(WireModel):
+    items: list[FireShape]
+
+
+class ListJobsParams(Params):
+    """Whether jobs that have ended are listed as well."""
+
+    done: bool = False
+
+
+class JobParams(Params):
+    """A job: its id, or its title."""
+
+    job: str = Field(min_length=1, max_length=200)
+
+
+class LogParams(JobParams):
+    """The last fires of a job."""
+
+    limit: int = Field(default=50, ge=1, le=1000)
+
+
+class _JobFields(BaseModel):
+    """The fields of a new job."""
+
+    task: str = Field(min_length=1)
+    title: str | None = _Text
+    at: str | None = _Text
+    every: str | None = _Text
+    cron: str | None = _Text
+    zone: str | None = _Text
+    kind: Literal["turn", "message", "command"] = "turn"
+    command: str | None = None
+    where: Literal["fresh", "own", "here"] | None = None
+    #: The conversation of ``here``, by id, NAME or route.
+    conversation: str | None = _Text
+    #: The route that gets the reports, such as ``agent:main:telegram:dm:42``.
+    route: str | None = _Text
+    catch_up: Literal["latest", "none", "all"] | None = None
+    quiet: Literal["hold", "skip", "ignore"] | None = None
+    quiet_if: str | None = _Text
+    until: str | None = _Text
+    runs: int | None = Field(default=None, ge=1)
+
+
+class AddJobParams(_JobFields, Params):
+    """A new job: exactly one of ``at``, ``every`` and ``cron``."""
+
+
+class AddJobRequest(_JobFields, RequestBody):
+    """A new job: exactly one of ``at``, ``every`` and ``cron``."""
+
+
+class ListJobsQuery(QueryParams):
+    done: bool = Field(default=False, strict=False)
+
+
+class LogQuery(QueryParams):
+    limit: int = Field(default=50, ge=1, le=1000, strict=False)
+
+
+def add_job(t: Tx, job_id: str, given: AddJobParams, *, zone: str, viewer: Scope) -> dict[str, Any]:
+    """
+    Store a job that a program asks for.
+
+    :raises UsageError: saying what is wrong and what would do
+    """
+    if given.command is not None and viewer != LOCAL:
+        raise UsageError("a command can be scheduled by operators only")
+    request = JobRequest(
+        **given.model_dump(include=_PLAIN_FIELDS),
+        zone=given.zone or zone,
+        kind=JobKind(given.kind),
+        place=None if given.where is None else JobPlace(given.where),
+        catch_up=None if given.catch_up is None else CatchUp(given.catch_up),
+        quiet=None if given.quiet is None else QuietRule(given.quiet),
+    )
+    job = create_job(t, job_id, request, _find_owner(t, given, viewer))
+    return front.describe_job(t, job)
+
+
+def _find_owner(t: Tx, given: AddJobParams, viewer: Scope) -> JobOwner:
+    route = None if given.route is None else Route.parse(given.route)
+    conversation = None if route is None else resolve_route(t, route.key)
+    if given.conversation is not None:
+        conversation = resolve_conversation(t, given.conversation)
+    scope = viewer if route is None else scope_of(route)
+    if conversation is not None:
+        scope = get_scope(t, conversation)
+    if viewer not in (LOCAL, scope) or (route is not None and scope_of(route) != scope):
+        raise UsageError("a job reports to a route of the scope of its conversation")
+    return JobOwner(
+        scope=scope, route=None if route is None else route.key, conversation=conversation
+    )
+
+
+def make_operation(name: str, get_settings: Callable[[], ScheduleSettings]) -> object:
+    """Return an operation by its name."""
+
+    async def add(call: OperationCall, given: AddJobParams) -> JobShape:
+        services = call.engine.feature_context
+        made = await services.store.write(
+            add_job,
+            f"job_{services.ids.new_operation_id().removeprefix('op_')}",
+            given,
+            zone=find_zone_name(get_settings(), services.settings),
+            viewer=call.context.viewer,
+        )
+        return JobShape.model_validate(made)
+
+    return _make_add(add) if name == "job.add" else _OPERATIONS[name]
+
+
+def _make_add(
+    handler: Callable[[OperationCall, AddJobParams], Awaitable[JobShape]],
+) -> AnyOperation:
+    return Operation(
+        definition=RpcMethod(
+            name="job.add",
+            params=AddJobParams,
+            result=JobShape,
+            summary="Add a job; the answer names its next three fires.",
+            errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
+        ),
+        handler=handler,
+        is_ordered=True,
+        scope=CLIENTS,
+        http=HttpBinding(
+            method="POST",
+            path=_PATH,
+            summary="Add a job",
+            answer="The job, with its next fires",
+            body=AddJobRequest,
+        ),
+    )
+
+
+async def _list_jobs(call: OperationCall, given: ListJobsParams) -> JobList:
+    found = await call.engine.feature_context.store.read(
+        describe_all, call.context.viewer, done=given.done
+    )
+    return JobList.model_validate({"items": found})
+
+
+def describe_all(t: Tx, viewer: Scope, *, done: bool) -> list[dict[str, Any]]:
+    """Return the jobs that a viewer may see, as programs get them."""
+    return [front.describe_job(t, job) for job in jobs.list_jobs(t, viewer=viewer, done=done)]
+
+
+async def _get_job(call: OperationCall, given: JobParams) -> JobShape:
+    found = await call.engine.feature_context.store.read(
+        describe_named, given.job, viewer=call.context.viewer
+    )
+    return JobShape.model_validate(found)
+
+
+def describe_named(t: Tx, name: str, *, viewer: Scope) -> dict[str, Any]:
+    """Return a job by its name, as programs get it."""
+    return front.describe_job(t, front.find_job(t, name, viewer=viewer))
+
+
+async def _change_job(action: str, call: OperationCall, given: JobParams) -> JobShape:
+    changed = await call.engine.feature_context.store.write(
+        change_named, action, given.job, viewer=call.context.viewer
+    )
+    return JobShape.model_validate(changed)
+
+
+def change_named(t: Tx, action: str, name: str, *, viewer: Scope) -> dict[str, Any]:
+    """Pause, resume, run or remove a job by its name; return it, or as it was."""
+    job = front.find_job(t, name, viewer=viewer)
+    before = front.describe_job(t, job)
+    change_job(t, job, action)
+    return before if action == "remove" else describe_named(t, job.id, viewer=viewer)
+
+
+async def _list_fires(call: OperationCall, given: LogParams) -> FireList:
+    found = await call.engine.feature_context.store.read(
+        describe_fires, given.job, limit=given.limit, viewer=call.context.viewer
+    )
+    return FireList.model_validate({"items": found})
+
+
+def describe_fires(t: Tx, name: str, *, limit: int, viewer: Scope) -> list[dict[str, Any]]:
+    """Return the last fires of a job, newest first, as programs get them."""
+    job = front.find_job(t, name, viewer=viewer)
+    return [front.describe_fire(fire, job) for fire in jobs.list_fires(t, job.id, limit=limit)]
+
+
+def _make_change(action: str, summary: str, http: HttpBinding) -> AnyOperation:
+    return Operation(
+        definition=RpcMethod(
+            name=f"job.{action}",
+            params=JobParams,
+            result=JobShape,
+            summary=summary,
+            errors=(ErrorCode.NOT_FOUND,),
+        ),
+        handler=partial(_change_job, action),
+        is_ordered=True,
+        scope=CLIENTS,
+        http=http,
+    )
+
+
+def _bind_change(action: str, summary: str) -> HttpBinding:
+    return HttpBinding(
+        method="POST",
+        path=f"{_JOB_PATH}/{action}",
+        summary=summary,
+        answer="The job",
+        subject="job",
+    )
+
+
+_OPERATIONS: Final[Mapping[str, AnyOperation]] = {
+    "job.list": Operation(
+        definition=RpcMethod(
+            name="job.list", params=ListJobsParams, result=JobList, summary="The jobs."
+        ),
+        handler=_list_jobs,
+        is_ordered=False,
+        scope=CLIENTS,
+        http=HttpBinding(
+            method="GET",
+            path=_PATH,
+            summary="What runs by itself",
+            answer="The jobs, oldest first",
+            query=ListJobsQuery,
+        ),
+    ),
+    "job.get": Operation(
+        definition=RpcMethod(
+            name="job.get",
+            params=JobParams,
+            result=JobShape,
+            summary="A job, with its next three fires.",
+            errors=(ErrorCode.NOT_FOUND,),
+        ),
+        handler=_get_job,
+        is_ordered=False,
+        scope=CLIENTS,
+        http=HttpBinding(
+            method="GET", path=_JOB_PATH, summary="A job", answer="The job", subject="job"
+        ),
+    ),
+    "job.run": _make_change(
+        "run",
+        "Run a job as soon as possible, beside its schedule.",
+        _bind_change("run", "Run it as soon as possible"),
+    ),
+    "job.pause": _make_change(
+        "pause", "Stop a job until it is resumed.", _bind_change("pause", "Stop it until resumed")
+    ),
+    "job.resume": _make_change(
+        "resume", "Let a paused job fire again.", _bind_change("resume", "Let it fire again")
+    ),
+    "job.remove": _make_change(
+        "remove",
+        "Remove a job and its log; a run that has begun goes on.",
+        HttpBinding(
+            method="DELETE",
+            path=_JOB_PATH,
+            summary="Remove it and its log",
+            answer="The job as it was",
+            subject="job",
+        ),
+    ),
+    "job.log": Operation(
+        definition=RpcMethod(
+            name="job.log",
+            params=LogParams,
+            result=FireList,
+            summary="What became of each slot of a job, newest first.",
+            errors=(ErrorCode.NOT_FOUND,),
+        ),
+        handler=_list_fires,
+        is_ordered=False,
+        scope=CLIENTS,
+        http=HttpBinding(
+            method="GET",
+            path=f"{_JOB_PATH}/fires",
+            summary="What became of each slot",
+            answer="The fires, newest first",
+            query=LogQuery,
+            subject="job",
+        ),
+    ),
+}

@@ -1,0 +1,105 @@
+"""The loop that fires jobs: any gateway may, and each does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from clew.background import cancel_and_wait
+from clew.core.ids import new_session_id
+from clew.errors import StoreError
+from clew.features.schedule import commands, firing, jobs, runs
+from clew.features.schedule.settings import make_quiet_hours
+
+if TYPE_CHECKING:
+    from clew.features.schedule.firing import CommandRun, FiringRules
+    from clew.features.schedule.settings import ScheduleSettings
+    from clew.plugin import FeatureContext
+    from clew.store.contract import Tx
+
+log = structlog.get_logger(__name__)
+
+#: Seconds after which it is looked at jobs again, whatever is known: others may have changed
+#: them, and the clock may have been set.
+LONGEST_SLEEP: Final = 2.0
+#: Jobs, and runs that have ended, of one look.
+_BATCH: Final = 50
+
+
+class Scheduler:
+    """The firing of jobs by one process."""
+
+    def __init__(self, context: FeatureContext, settings: ScheduleSettings) -> None:
+        self._context, self._store = context, context.store
+        self._rules = firing.FiringRules(
+            quiet_hours=make_quiet_hours(settings, context.settings),
+            tokens=context.settings.agent.unattended_tokens,
+            session_ids=new_session_id,
+            owner=context.ids.new_owner_id(),
+        )
+        self._commands: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Fire jobs for ever."""
+        try:
+            while True:
+                await self.settle_runs()
+                fired = await self.fire_due()
+                await asyncio.sleep(0 if fired else await self._find_pause())
+        finally:
+            await cancel_and_wait(*self._commands)
+
+    async def _find_pause(self) -> float:
+        wait = await self._store.read(_find_wait)
+        return LONGEST_SLEEP if wait is None else min(LONGEST_SLEEP, max(0.0, wait / 1000))
+
+    async def fire_due(self) -> int:
+        """Fire the jobs that are due, and return how many there were."""
+        due = await self._store.read(jobs.list_due_jobs, limit=_BATCH)
+        if due:
+            # A command belongs to a process that is alive.
+            await self._store.register_owner(self._rules.owner)
+        for job in due:
+            try:
+                command = await self._store.write(firing.fire_job, job, self._rules)
+            except StoreError:
+                raise
+            except Exception as error:  # one job must not keep others from firing
+                log.exception("job_not_fired", job=job)
+                await self._store.write(_pause_broken, job, str(error) or type(error).__name__)
+            else:
+                if command is not None:
+                    self._start(command, self._rules)
+        return len(due)
+
+    async def settle_runs(self) -> None:
+        """Record the end of runs, and tell of failures."""
+        ended = await self._store.read(runs.list_ended_runs, limit=_BATCH)
+        lost = await self._store.read(runs.list_started_commands)
+        for job, slot in [*ended, *lost]:
+            await self._store.write(runs.settle_slot, job, slot)
+
+    def _start(self, command: CommandRun, rules: FiringRules) -> None:
+        task = asyncio.create_task(
+            commands.run_job_command(self._context, command, rules), name=f"job:{command.job.id}"
+        )
+        self._commands.add(task)
+        task.add_done_callback(self._commands.discard)
+
+    async def wait_for_commands(self) -> None:
+        """Wait until no command runs here."""
+        while self._commands:
+            await asyncio.wait(self._commands)
+
+
+def _pause_broken(t: Tx, job: str, error: str) -> None:
+    found = jobs.lock_job(t, job)
+    if found is not None:
+        jobs.pause_job(t, found, reason=error)
+
+
+def _find_wait(t: Tx) -> int | None:
+    due = jobs.find_next_due(t)
+    return None if due is None else due - t.now
