@@ -22,6 +22,7 @@ from clew.store.transactions import conversations, pairings
 from clew.testing import Fail, Text
 from tests.features.job_world import CHAT, LOCAL_OWNER, HandClock, open_jobs, owner_of
 from tests.sandboxes import needs_bubblewrap
+from tests.soak.scheduler import fire_under_kills, is_right
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -267,3 +268,8 @@ async def test_a_command_asks_the_model_only_for_what_is_new(
         await world.store.write(lambda t: t.execute(lost))
         await world.settle()
         assert set(await world.states(job)) == {"failed: interrupted"}
+
+
+def test_gateways_that_are_killed_fire_each_slot_once(tmp_path: Path, store_url: str) -> None:
+    found = fire_under_kills(store_url, tmp_path, jobs=4, minutes=6, kills=1, gateways=2)
+    assert is_right(found, jobs=4, minutes=6), found
