@@ -276,8 +276,15 @@ def test_a_command_closes_each_descriptor_once_in_the_loop_of_the_gateway(tmp_pa
 HIDDEN_FILES = (
     "open(f'.clew-new-{n:016x}', 'wb').write(b'x' * 10**6)",
     "f = open('u', 'wb', 0); k.append(f); os.unlink('u'); f.write(b'x' * 10**6)",
-    "f = open('m', 'w+b'); os.unlink('m'); f.truncate(10**6); k.append(mmap.mmap(f.fileno(), 0))",
+    "with open('m', 'w+b', 0) as f: os.unlink('m'); f.write(b'x' * 10**6); map_file(f.fileno())",
 )
+#: A mapping of Python keeps the file open.
+HIDING = """
+import ctypes, mmap, os, time
+k = []
+def map_file(number):
+    ctypes.CDLL(None).mmap(None, ctypes.c_size_t(10**6), 1, 1, number, ctypes.c_long(0))
+"""
 HIDDEN_MEMORY = (
     "k.append(mmap.mmap(-1, 10**7)); k[-1].write(b'x' * 10**7)",
     "os.write(os.memfd_create('f'), b'x' * 10**7)",
@@ -289,7 +296,7 @@ async def test_what_has_no_name_is_counted_as_well(tmp_path: Path) -> None:
         script = f"for n in range(99):\n    {code}\n    time.sleep(0.1)"
         return await run_python(
             tmp_path / str(number),
-            f"import mmap, os, time\nk = []\n{script}",
+            f"{HIDING}{script}",
             disk=2**24,
             memory=2**26,
         )

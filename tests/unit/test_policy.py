@@ -285,3 +285,39 @@ def test_a_command_that_was_not_parsed_is_allowed_by_no_pattern() -> None:
     )
     assert judge(problem, rule("allow", commands=("*",))) is Verdict.ASK
     assert judge(problem, rule("deny", commands=("rm *",))) is Verdict.ASK
+
+
+def test_what_was_allowed_for_a_folder_covers_neither_its_neighbours_nor_all_below_it() -> None:
+    def look(path: str, extent: Any = "tree") -> JudgedCall:
+        facts = ToolFacts(paths=(PathFact(path=path, inside=False, extent=extent),))
+        return call("search", facts, effect=Effect.PURE)
+
+    listed, searched = look("/srv/a", "folder"), look("/srv/a")
+    assert granted(listed).pattern.says == "search: reading in /srv/a"
+    assert granted(searched).pattern.says == "search: reading everything below /srv/a"
+    for covered in (listed, look("/srv/a/x", "file")):
+        assert judge(covered, grants=[granted(listed)]) is Verdict.ALLOW
+    for other in (searched, look("/srv/a/b", "folder"), look("/srv/b", "folder"), look("/srv")):
+        assert judge(other, grants=[granted(listed)]) is Verdict.ASK
+    for covered in (searched, listed, look("/srv/a/b"), look("/srv/a/b/c", "file")):
+        assert judge(covered, grants=[granted(searched)]) is Verdict.ALLOW
+    for other in (look("/srv/b"), look("/srv"), look("/"), look("/srv/ab", "file")):
+        assert judge(other, grants=[granted(searched)]) is Verdict.ASK
+
+
+@pytest.mark.parametrize(
+    ("pattern", "verdict"),
+    [
+        ("*.key", Verdict.ASK),
+        ("/srv/*/x.key", Verdict.ASK),
+        ("/srv/a/b/*", Verdict.ASK),
+        ("/srv/a", Verdict.DENY),
+        ("/srv/b/*", Verdict.ALLOW),
+    ],
+)
+def test_a_search_around_a_path_that_is_denied_asks(pattern: str, verdict: Verdict) -> None:
+    facts = ToolFacts(paths=(PathFact(path="/srv/a", inside=True, extent="tree"),))
+    search = call("search_files", facts, effect=Effect.PURE)
+    assert judge(search, rule("deny", paths=(pattern,))) is verdict
+    allow = rule("allow", paths=("/srv/a/*",))
+    assert judge(search, rule("ask"), allow) is Verdict.ASK, "a part of it is not all of it"

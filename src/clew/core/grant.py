@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.core.command_shape import CommandPattern, matches_glob
+from clew.core.command_shape import ANY, CommandPattern, matches_glob
 from clew.core.command_suggestion import suggest_pattern
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.command_shape import ParsedCommand
     from clew.core.ids import ApprovalId, ConversationId, GrantId
     from clew.core.scope import Scope
-    from clew.core.tool_facts import ToolFacts
+    from clew.core.tool_facts import PathFact, ToolFacts
 
 #: Sandbox levels without isolation.
 _OPEN_LEVELS: Final = (None, "host")
@@ -37,6 +37,8 @@ class GrantPattern:
     hosts: tuple[str, ...] = ()
     #: Folders; the files in them are covered, those in folders below them are not.
     folders: tuple[str, ...] = ()
+    #: Folders with everything below them.
+    trees: tuple[str, ...] = ()
     writes: bool = False
     outward: bool = False
     network: bool = False
@@ -49,6 +51,7 @@ class GrantPattern:
             *(f"`{one}`" for one in self.commands),
             *(f"on {one}" for one in self.hosts),
             *(f"{'writing' if self.writes else 'reading'} in {one}" for one in self.folders),
+            *(f"reading everything below {one}" for one in self.trees),
         ]
         what = ", ".join(parts) if parts else "any call"
         where = f" ({self._place})" if self.commands else ""
@@ -71,7 +74,7 @@ class GrantPattern:
         :raises ValueError: if a key or value is not known
         """
         values: dict[str, Any] = json.loads(text)
-        for name in ("commands", "hosts", "folders"):
+        for name in ("commands", "hosts", "folders", "trees"):
             values[name] = tuple(values.get(name, ()))
         try:
             return cls(**values)
@@ -83,7 +86,7 @@ class GrantPattern:
         if tool != self.tool:
             return False
         if facts is None:
-            return not (self.commands or self.hosts or self.folders)
+            return not (self.commands or self.hosts or self.folders or self.trees)
         return self._allows_reach(facts) and self._covers_parts(facts, shape)
 
     def _allows_reach(self, facts: ToolFacts) -> bool:
@@ -98,13 +101,20 @@ class GrantPattern:
     def _covers_parts(self, facts: ToolFacts, shape: ParsedCommand | None) -> bool:
         if (facts.command is None) == bool(self.commands):
             return False
-        if bool(facts.hosts) != bool(self.hosts) or bool(facts.paths) != bool(self.folders):
+        if bool(facts.hosts) != bool(self.hosts):
+            return False
+        if bool(facts.paths) != bool(self.folders or self.trees):
             return False
         return (
             (facts.command is None or covers_command(self.commands, facts, shape))
             and all(host in self.hosts for host in facts.hosts)
-            and all(get_folder(one.path) in self.folders for one in facts.paths)
+            and all(map(self._covers_path, facts.paths))
         )
+
+    def _covers_path(self, fact: PathFact) -> bool:
+        if any(PurePosixPath(fact.path).is_relative_to(one) for one in self.trees):
+            return True
+        return fact.extent != "tree" and get_folder(fact) in self.folders
 
 
 class GrantTerm(enum.Enum):
@@ -153,7 +163,8 @@ def make_pattern(
         tool=tool,
         commands=commands,
         hosts=tuple(dict.fromkeys(facts.hosts)),
-        folders=tuple(dict.fromkeys(get_folder(one.path) for one in facts.paths)),
+        folders=_list_places(facts, trees=False),
+        trees=_list_places(facts, trees=True),
         writes=any(one.writes for one in facts.paths),
         outward=facts.outward,
         network=facts.network,
@@ -161,6 +172,11 @@ def make_pattern(
     )
     # An offered pattern must match the call itself.
     return made if made.covers(tool, facts, shape) else None
+
+
+def _list_places(facts: ToolFacts, *, trees: bool) -> tuple[str, ...]:
+    places = (get_folder(one) for one in facts.paths if (one.extent == "tree") == trees)
+    return tuple(dict.fromkeys(places))
 
 
 def _suggest_commands(facts: ToolFacts, shape: ParsedCommand | None) -> tuple[str, ...] | None:
@@ -193,8 +209,9 @@ def _is_below(target: str) -> bool:
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
-def get_folder(path: str) -> str:
-    return str(PurePosixPath(path).parent)
+def get_folder(fact: PathFact) -> str:
+    """Return the folder that a path is, or that its file is in."""
+    return fact.path if fact.extent != "file" else str(PurePosixPath(fact.path).parent)
 
 
 def matches_path(pattern: str, path: str) -> bool:
@@ -204,3 +221,9 @@ def matches_path(pattern: str, path: str) -> bool:
     A pattern that is not absolute is compared with the end of the path.
     """
     return matches_glob(pattern if pattern.startswith("/") else f"*/{pattern}", path)
+
+
+def may_match_below(pattern: str, folder: str) -> bool:
+    """Return whether a path below a folder may fit a pattern."""
+    fixed, below = pattern.partition(ANY)[0], f"{folder.rstrip('/')}/"
+    return not pattern.startswith("/") or fixed.startswith(below) or below.startswith(fixed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.core.command_shape import CommandPattern, matches_glob
 from clew.core.effect import Effect
-from clew.core.grant import covers_command, make_pattern, matches_path
+from clew.core.grant import covers_command, make_pattern, matches_path, may_match_below
 from clew.core.tool_facts import ToolFacts
 
 if TYPE_CHECKING:
@@ -259,4 +259,8 @@ def _match_hosts(patterns: tuple[str, ...], facts: ToolFacts, *, every: bool) ->
 
 def _match_paths(patterns: tuple[str, ...], facts: ToolFacts, *, every: bool) -> _Match:
     fits = [any(matches_path(one, each.path) for one in patterns) for each in facts.paths]
-    return _Match.YES if fits and (all(fits) if every else any(fits)) else _Match.NO
+    if fits and (all(fits) if every else any(fits)):
+        return _Match.YES
+    trees = [each.path for each in facts.paths if each.extent == "tree"]
+    hidden = any(may_match_below(one, path) for one in patterns for path in trees)
+    return _Match.MAYBE if hidden and not every else _Match.NO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +16,8 @@ class PathFact:
     #: True if it lies in the workspace.
     inside: bool
     writes: bool = False
+    #: What is used at the path: a file, the names in a folder, or everything below it.
+    extent: Literal["file", "folder", "tree"] = "file"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -93,6 +93,12 @@ class CallPolicy:
             or (isinstance(facts, ToolFacts) and facts.untrusted_result),
         )
 
+    async def shows_as_before(self, request: ToolRequest, shown: str | None) -> bool:
+        """Return whether the call would still do what was shown when it was asked about."""
+        if shown is None:
+            return True
+        return await make_preview(await self._make_facts(request), tool=request.tool) == shown
+
     async def _make_facts(self, request: ToolRequest) -> ToolFacts | UnknownFacts | None:
         if request.facts is None:
             return None

@@ -41,6 +41,9 @@ _UNKNOWN_NOTE = "it was started before a restart; check its effect before you re
 _BLOCKED = CallReason(text="a plugin denied it")
 _ASKED_BEFORE = ApprovalReason(why="it was asked before a restart")
 _INTERRUPTED = ApprovalReason(why="it was interrupted, and may have had its effect")
+_CHANGED_NOTE = (
+    "it was not run: what it would change is not what the person was shown; call it again"
+)
 _OTHER_PATH_NOTE = "the script took another path than before; check what was done"
 
 
@@ -203,6 +206,9 @@ class StoreJournal:
         if approval.state is not ApprovalState.APPROVED:
             denied = tool_results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
             return await self._record_result(key, request, denied)
+        if not begun and not await self._policy.shows_as_before(request, approval.preview):
+            changed = tool_results.make_text_result(CallStatus.ERROR, _CHANGED_NOTE)
+            return await self._record_result(key, request, changed)
         if begun and resume_action(request.effect) is not ResumeAction.RUN:
             unknown = tool_results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
             return await self._record_result(key, request, unknown)

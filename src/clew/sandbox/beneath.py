@@ -27,33 +27,37 @@ _ATTEMPTS: Final = 32
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def open_beneath(root: int, path: str, flags: int, mode: int = 0) -> int:
+def open_beneath(root: int, path: str, flags: int, mode: int = 0, *, links: bool = True) -> int:
     """
     Open a relative path that stays below the folder ``root``; return its descriptor.
 
+    Without ``links`` no symbolic link is followed.
+
     :raises OSError: as ``os.open``; ``EXDEV`` or ``ELOOP`` where it leads out
     """
-    opener = _find_opener()
+    opener = _find_opener() if links else open_by_component
     return opener(root, path, flags | os.O_CLOEXEC, mode)
 
 
 @contextmanager
-def open_folder(root: int, path: str, *, create: bool = False) -> Generator[int]:
+def open_folder(
+    root: int, path: str, *, create: bool = False, links: bool = True
+) -> Generator[int]:
     """Open a folder below ``root``, and close it at the end; ``create`` makes what is missing."""
     if create:
-        _make_folders(root, path)
-    descriptor = open_beneath(root, path, _DIRECTORY)
+        _make_folders(root, path, links=links)
+    descriptor = open_beneath(root, path, _DIRECTORY, links=links)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _make_folders(root: int, path: str) -> None:
+def _make_folders(root: int, path: str, *, links: bool) -> None:
     made = ""
     for part in path.split("/"):
         parent, made = made or ".", f"{made}/{part}" if made else part
-        with open_folder(root, parent) as folder:
+        with open_folder(root, parent, links=links) as folder:
             try:
                 os.mkdir(part, 0o755, dir_fd=folder)
             except FileExistsError:

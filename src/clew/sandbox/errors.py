@@ -36,6 +36,15 @@ class OutsideWorkspace(FileRefused):
         self.path = path
 
 
+class PathLeadsElsewhere(FileRefused):
+    """Path outside of the workspace that goes over a symbolic link."""
+
+    def __init__(self, path: str, target: str) -> None:
+        super().__init__(
+            f"{quote_path(path)} goes over a symbolic link: name {quote_path(target)} instead"
+        )
+
+
 class FileMissing(FileRefused):
     """Path at which there is nothing."""
 

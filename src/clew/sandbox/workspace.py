@@ -90,6 +90,8 @@ class Workspace:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        #: In all of the file system, a link leads to something that nobody was asked about.
+        self._links = root != root.parent
 
     def create(self) -> None:
         """
@@ -133,7 +135,7 @@ class Workspace:
         with self._open_root() as root, _translate_errors(path):
             # Opening a named pipe would wait for a writer.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-            descriptor = open_beneath(root, relative, flags)
+            descriptor = open_beneath(root, relative, flags, links=self._links)
         try:
             _refuse_special(path, os.fstat(descriptor).st_mode)
         except FileRefused:
@@ -253,7 +255,7 @@ class Workspace:
         with (
             self._open_root() as root,
             _translate_errors(path),
-            open_folder(root, relative) as folder,
+            open_folder(root, relative, links=self._links) as folder,
             os.scandir(folder) as entries,
         ):
             yield _describe_entries(entries, "" if relative == "." else f"{relative}/")
@@ -281,7 +283,9 @@ class Workspace:
         with (
             self._open_root() as root,
             _translate_errors(path),
-            open_folder(root, parent or ".", create=create and bool(parent)) as folder,
+            open_folder(
+                root, parent or ".", create=create and bool(parent), links=self._links
+            ) as folder,
         ):
             yield folder, name
 

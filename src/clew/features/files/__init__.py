@@ -33,8 +33,12 @@ def register(registry: Registry) -> None:
             run=undo_files,
         )
     )
-    for reader in (tools.read_file, tools.list_files, tools.search_files):
-        registry.add_tool(reader, effect="pure", facts=tools.make_read_facts)
+    for reader, facts in (
+        (tools.read_file, tools.make_read_facts),
+        (tools.list_files, tools.make_list_facts),
+        (tools.search_files, tools.make_search_facts),
+    ):
+        registry.add_tool(reader, effect="pure", facts=facts)
     for writer in (tools.write_file, tools.edit_file):
         registry.add_tool(writer, effect="idempotent", facts=tools.make_write_facts, in_order=True)
 

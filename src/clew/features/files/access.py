@@ -14,7 +14,13 @@ from weakref import WeakValueDictionary
 from clew.config.sandbox_policy import find_workspace
 from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
-from clew.sandbox.errors import FileRefused, OutsideWorkspace, WorkspaceFull
+from clew.sandbox.errors import (
+    FileRefused,
+    OutsideWorkspace,
+    PathLeadsElsewhere,
+    WorkspaceFull,
+    quote_path,
+)
 from clew.sandbox.watch import get_disk_meter
 from clew.sandbox.workspace import Workspace
 
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.005
 _MEGABYTE: Final = 1024 * 1024
+#: What is there is no file, and tells about processes, among them the gateway.
+_OF_THE_KERNEL: Final = ("/proc", "/sys", "/dev")
 #: By workspace: calls of this process change files in the order in which they ask.
 _LOCKS: Final = WeakValueDictionary[str, asyncio.Lock]()
 
@@ -63,7 +71,8 @@ def locate(path: str) -> LocatedPath:
     Locate a path of the running call.
 
     A path whose text stays inside the workspace stays inside: the workspace refuses links that
-    lead out. Other paths were allowed by a rule or a person before the call runs.
+    lead out. Other paths were allowed by a rule or a person before the call runs; no link is
+    followed on them, so that what is used is what was allowed.
 
     :raises FileRefused: if the path is not usable, or private
     """
@@ -71,13 +80,27 @@ def locate(path: str) -> LocatedPath:
     try:
         workspace.relative_path(path)
     except OutsideWorkspace:
-        found = Path(os.path.realpath(workspace.root / path))
+        found = normalize_path(path)
     else:
         return LocatedPath(workspace, path, is_inside=True)
+    _refuse_private(path, found)
+    actual = Path(os.path.realpath(found))
+    if actual != found:
+        raise PathLeadsElsewhere(path, str(actual))
+    return LocatedPath(Workspace(Path("/")), str(found), is_inside=False)
+
+
+def normalize_path(path: str) -> Path:
+    """Return the absolute path that a text names, whatever is there."""
+    return Path(os.path.normpath(get_workspace().root / path))
+
+
+def _refuse_private(path: str, found: Path) -> None:
     home = require_context().services.settings.home.resolve()
     if found.is_relative_to(home) or home.is_relative_to(found):
-        raise FileRefused(f"{path!r} is or contains the data of Clew: it cannot be used")
-    return LocatedPath(Workspace(Path("/")), str(found), is_inside=False)
+        raise FileRefused(f"{quote_path(path)} is or contains the data of Clew: it cannot be used")
+    if any(found.is_relative_to(one) for one in _OF_THE_KERNEL):
+        raise FileRefused(f"{quote_path(path)} is made by the kernel: it is not a file")
 
 
 def get_workspace() -> Workspace:

@@ -5,32 +5,50 @@ from __future__ import annotations
 import difflib
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.features.files.access import get_workspace, locate
+from clew.features.files.access import get_workspace, locate, normalize_path
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.reading import decode_text
 from clew.features.files.writing import read_content
 from clew.plugin import PathFact, ToolFacts
-from clew.sandbox.errors import FileRefused
+from clew.sandbox.errors import FileRefused, PathLeadsElsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal, TypeAlias
 
+    Extent: TypeAlias = Literal["file", "folder", "tree"]
 
 #: The folder of the workspace with the files that strangers have sent.
 _DOWNLOADS: Final = "downloads"
 
 
 def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
-    """Return the path that a call reads."""
-    fact = _make_path_fact(str(args.get("path", ".")), writes=False)
-    downloads = get_workspace().root / _DOWNLOADS
-    return ToolFacts(
-        paths=(fact,), untrusted_result=Path(fact.path).is_relative_to(downloads.resolve())
-    )
+    """Return the file that a call reads."""
+    return _make_facts(args, extent="file")
+
+
+def make_list_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the folder that a call lists."""
+    return _make_facts(args, extent="tree" if args.get("recursive") else "folder")
+
+
+def make_search_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the folder that a call searches, with everything below it."""
+    return _make_facts(args, extent="tree")
+
+
+def _make_facts(args: Mapping[str, Any], *, extent: Extent) -> ToolFacts:
+    fact = _make_path_fact(str(args.get("path", ".")), extent=extent)
+    if fact.inside and os.path.isfile(fact.path):  # noqa: PTH113  (a long name is none)
+        fact = replace(fact, extent="file")
+    downloads, used = (get_workspace().root / _DOWNLOADS).resolve(), Path(fact.path)
+    below = fact.extent == "tree" and downloads.is_dir() and downloads.is_relative_to(used)
+    return ToolFacts(paths=(fact,), untrusted_result=below or used.is_relative_to(downloads))
 
 
 def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
@@ -52,14 +70,18 @@ def _describe_difference(path: str, before: bytes | None, after: bytes) -> str |
     return None
 
 
-def _make_path_fact(path: str, *, writes: bool) -> PathFact:
-    """Return the location of a path; one that is refused anyway counts as inside."""
+def _make_path_fact(path: str, *, writes: bool = False, extent: Extent = "file") -> PathFact:
+    """Return the location of a path; one that is refused by its text counts as inside."""
     try:
         place = locate(path)
+    except PathLeadsElsewhere:
+        # The link may be gone when the call runs.
+        found, inside = str(normalize_path(path)), False
     except FileRefused:
-        return PathFact(path=path, inside=True, writes=writes)
-    found = os.path.realpath(place.workspace.root / place.path)
-    return PathFact(path=found, inside=place.is_inside, writes=writes)
+        found, inside = path, True
+    else:
+        found, inside = os.path.realpath(place.workspace.root / place.path), place.is_inside
+    return PathFact(path=found, inside=inside, writes=writes, extent=extent)
 
 
 def _make_content(path: str, before: bytes, args: Mapping[str, Any]) -> bytes:

@@ -61,6 +61,20 @@ def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
     return facts.make_read_facts(args)
 
 
+def make_list_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the facts about a call that lists."""
+    from clew.features.files import facts
+
+    return facts.make_list_facts(args)
+
+
+def make_search_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the facts about a call that searches."""
+    from clew.features.files import facts
+
+    return facts.make_search_facts(args)
+
+
 def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
     """Return the facts about a call that writes: the file, and the diff."""
     from clew.features.files import facts
