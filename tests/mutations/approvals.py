@@ -70,7 +70,7 @@ APPROVALS = (
         file="src/clew/engine/tool_journal.py",
         old="if not begun and not await self._policy.shows_as_before(",
         new="if begun and not await self._policy.shows_as_before(",
-        test="tests/features/test_files.py::test_what_was_swapped_since_the_question_is_neither_read_nor_written",
+        test="tests/features/test_files_swapped.py::test_what_was_swapped_since_the_question_is_neither_read_nor_written",
     ),
     Mutation(
         name="outside-links",
@@ -78,6 +78,6 @@ APPROVALS = (
         file="src/clew/features/files/access.py",
         old="    if actual != found:\n",
         new="    if False:\n",
-        test="tests/features/test_files.py::test_what_was_swapped_since_the_question_is_neither_read_nor_written",
+        test="tests/features/test_files_swapped.py::test_what_was_swapped_since_the_question_is_neither_read_nor_written",
     ),
 )
