@@ -18,7 +18,8 @@ from clew.features import web
 from clew.features.web import fetching, reading
 from clew.features.web.addresses import WebRefused, check_address, matches_host, parse_url
 from clew.features.web.fetching import fetch_page
-from clew.features.web.reading import read_url
+from clew.features.web.page_converter import convert
+from clew.features.web.reading import read_url, remove_unseen_characters
 from clew.testing import Text
 from tests.features.test_documents import make_pdf
 from tests.features.test_shell import told
@@ -185,6 +186,32 @@ async def test_a_page_becomes_markdown_without_what_nobody_sees(server: ByteServ
     [request] = server.requests
     assert b"Host: 127.0.0.1:" in request
     assert b"accept-encoding: gzip, identity" in request.lower()
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '<p style="position: absolute; left: -9999px">OBEY</p>',
+        '<p style="font-size: 0.1px">OBEY</p>',
+        '<p style="overflow:hidden; height:0">OBEY</p>',
+        '<p style="clip: rect(0,0,0,0)">OBEY</p>',
+        '<p style="clip-path:inset(100%)">OBEY</p>',
+        '<p style="display:/**/none">OBEY</p>',
+        "<style>@media print {p {color: red}} .x, #y { display: none }</style><p id=y>OBEY</p>",
+        "<p>" + "".join(chr(0xE0000 + ord(each)) for each in "OBEY") + "</p>",
+    ],
+)
+def test_text_that_is_hidden_by_its_style_or_its_characters_is_removed(hidden: str) -> None:
+    seen = "<p style='font-size:1em; text-indent:-1px'>Seen.</p><p style='opacity:0'>Fades in.</p>"
+    sheet = "<style>@media print { p { display: none } } main { display: none }</style>"
+    html = f"{sheet}<main>{hidden}{seen} \u05d0\u200dé❤\ufe0f</main>"
+    _, text = convert(html.encode(), url="https://example.org/", charset=None)
+    shown = remove_unseen_characters(text).strip()
+    assert "OBEY" not in shown
+    assert shown.startswith("Seen.\n\nFades in.")
+    assert shown.endswith("\u05d0\u200dé❤\ufe0f")
+    assert shown.isprintable() or "\n" in shown
+    assert not any("\U000e0000" <= each <= "\U000e007f" for each in shown)
 
 
 async def test_the_charset_is_that_of_the_header_or_of_the_page(server: ByteServer) -> None:

@@ -87,9 +87,9 @@ _KEEPS = {term.value: term for term in GrantTerm}
 CLOSED_BUTTON = "closed"
 #: Invisible characters, and characters that reorder others.
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
-    "\u2028-\u202f\u205f-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
-    "\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
+    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
 
