@@ -128,7 +128,7 @@ TOOLS = (
         name="web-secret-in-url",
         mechanism="a URL with a secret is not fetched",
         file=f"{_WEB}/reading.py",
-        old="if redact_secrets(url) != url:",
+        old="if any(redact_secrets(one) != one for one in (url, unquote(url))):",
         new="if not url:",
         test=f"{_PAGES}a_url_with_a_secret_is_not_sent",
     ),
@@ -139,5 +139,13 @@ TOOLS = (
         old="head = head[:end]",
         new="pass",
         test="tests/integration/test_sandbox_commands.py::test_a_line_is_shown_whole_or_not_at_all",
+    ),
+    Mutation(
+        name="web-unseen-characters",
+        mechanism="characters that people do not see are removed",
+        file=f"{_WEB}/reading.py",
+        old='return _UNSEEN_CHARACTERS.sub("", strip_sequences(text))',
+        new="return strip_sequences(text)",
+        test=f"{_PAGES}text_that_is_hidden_by_its_style_or_its_characters_is_removed",
     ),
 )
