@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench.figures import Figure, percentile
 from bench.places import scratch
-from clew.sandbox.policy import SandboxPolicy, SandboxRequest
 from clew.sandbox.protocol import limit_argv
+from clew.sandbox.request import SandboxPolicy, SandboxRequest
 from clew.sandbox.runner import run_command
 from clew.sandbox.selection import make_candidates
 from clew.sandbox.unconfined import UnconfinedHost

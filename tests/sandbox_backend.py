@@ -21,8 +21,8 @@ from clew.sandbox.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.sandbox.policy import SandboxRequest
     from clew.sandbox.protocol import Sandbox
+    from clew.sandbox.request import SandboxRequest
 
 #: Keeps the two outputs apart, which our runner returns as one.
 _APART = 'exec 1>"$1" 2>"$2"; shift 2; exec env "$@"'

@@ -12,7 +12,7 @@ import pytest
 
 from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.landlock_launcher import SCOPES_SINCE, landlock_version
-from clew.sandbox.policy import CommandLimits, SandboxRequest, find_python
+from clew.sandbox.request import CommandLimits, SandboxRequest, find_python
 
 if TYPE_CHECKING:
     from pathlib import Path

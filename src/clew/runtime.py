@@ -60,7 +60,7 @@ from clew.plugin.declarations import (
 )
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
-from clew.sandbox.policy import HOST_WARNING
+from clew.sandbox.request import HOST_WARNING
 from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 

@@ -9,7 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
 
-from clew.config.sandbox_policy import find_workspace
+from clew.config.workspaces import find_workspace
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.entry import Role
 from clew.core.scope import LOCAL

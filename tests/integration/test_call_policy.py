@@ -14,8 +14,8 @@ import pytest
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 
 from clew.agent.call_facts import make_facts
+from clew.core.call_policy import UnknownFacts
 from clew.core.completion import UNATTENDED_KEY
-from clew.core.policy import UnknownFacts
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.store.transactions import journal
 from tests.deciding import FLAGS, KINDS, make_tools, run_calls

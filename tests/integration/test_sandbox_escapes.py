@@ -13,8 +13,7 @@ import pytest
 from clew.cli.doctor_checks.sandbox import check_sandbox
 from clew.config import load_settings
 from clew.core.doctor_finding import FindingLevel
-from clew.sandbox import escapes
-from clew.sandbox.escapes import ESCAPES, try_escapes
+from clew.sandbox.escape_check import ESCAPES, try_escapes
 from clew.sandbox.landlock import LandlockSandbox
 from clew.sandbox.unconfined import UnconfinedHost
 from tests.sandboxes import make_bubblewrap, needs_bubblewrap, needs_landlock
@@ -50,7 +49,7 @@ async def test_without_a_sandbox_the_attempts_succeed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else it would not be the sandbox that stops them."""
-    monkeypatch.setattr(escapes, "_METADATA", "127.0.0.2")
+    monkeypatch.setattr("clew.sandbox.escape_check._METADATA", "127.0.0.2")
     found = await list_open(UnconfinedHost(), tmp_path)
     expected = {"ssh", "database", "environ", "write", "mode", "loopback", "unix", "limits", "kill"}
     expected |= {"dates", "setuid", "priority"}
@@ -64,7 +63,7 @@ AS_NOBODY = """
 import asyncio, json, sys, tempfile
 from pathlib import Path
 from clew.sandbox.bubblewrap import BubblewrapSandbox
-from clew.sandbox.escapes import try_escapes
+from clew.sandbox.escape_check import try_escapes
 from clew.sandbox.landlock import LandlockSandbox
 
 async def list_open(sandbox, folder):
@@ -103,7 +102,7 @@ def as_nobody() -> list[str]:
 def find_common_python() -> str:
     """An interpreter that an ordinary user may run too, and the source beside it."""
     for program in (sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"):
-        script = [program, "-I", "-c", f"{ADD_SOURCE}\nimport clew.sandbox.escapes"]
+        script = [program, "-I", "-c", f"{ADD_SOURCE}\nimport clew.sandbox.escape_check"]
         # The shell in between: a first program still finds its file with the rights of root.
         tried = subprocess.run(
             [*as_nobody(), "/bin/sh", "-c", '"$@"', "sh", *script],
@@ -159,7 +158,7 @@ async def test_doctor_names_a_way_that_is_open(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # no bwrap
     monkeypatch.setattr("clew.sandbox.landlock.LandlockSandbox.wrap", UnconfinedHost().wrap)
-    monkeypatch.setattr(escapes, "_METADATA", "127.0.0.2")
+    monkeypatch.setattr("clew.sandbox.escape_check._METADATA", "127.0.0.2")
     finding = await examine(tmp_path)
     assert finding.level is FindingLevel.FAIL
     assert "not bubblewrap: bwrap is not installed" in finding.detail

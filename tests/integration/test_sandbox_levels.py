@@ -17,8 +17,8 @@ import structlog
 from clew.commands.runner import CommandRunner
 from clew.config import load_settings
 from clew.config.introspection import iter_secret_texts
-from clew.config.sandbox_policy import make_sandbox_policy
 from clew.config.validation import find_problems
+from clew.config.workspaces import make_sandbox_policy
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.errors import SettingsError
@@ -27,7 +27,7 @@ from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxError, SandboxUnavailable
 from clew.sandbox.landlock import LandlockSandbox
-from clew.sandbox.policy import HOST_WARNING, SandboxPolicy, find_python
+from clew.sandbox.request import HOST_WARNING, SandboxPolicy, find_python
 from clew.sandbox.runner import run_command
 from clew.sandbox.seatbelt import SeatbeltSandbox, make_profile
 from clew.sandbox.selection import choose_sandbox, make_candidates
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.config import Settings
-    from clew.sandbox.policy import Level
+    from clew.sandbox.request import Level
 
 
 def policy_of(folder: Path, level: Level) -> SandboxPolicy:
@@ -86,8 +86,8 @@ CHOICE = f"""
 import sys; sys.path.insert(0, {str(Path(__file__).parents[2] / "src")!r})
 import asyncio, tempfile
 from pathlib import Path
-from clew.sandbox.escapes import try_escapes
-from clew.sandbox.policy import SandboxPolicy
+from clew.sandbox.escape_check import try_escapes
+from clew.sandbox.request import SandboxPolicy
 from clew.sandbox.selection import choose_sandbox
 
 async def main(folder):
@@ -199,7 +199,7 @@ async def test_landlock_ends_all_processes_at_once(tmp_path: Path) -> None:
         "        os.setsid(); time.sleep(60); os._exit(0)\n"
         "open('forked', 'w').close(); time.sleep(60)"
     )
-    request = make_request(tmp_path, processes=40)
+    request = make_request(tmp_path, processes=40, memory=2**31)
     argv = [str(find_python().executable), "-I", "-c", code]
     done = await run_command(argv, request, LandlockSandbox())
     assert done.ending == "stopped: it started more than 40 processes"
@@ -347,8 +347,8 @@ def test_the_settings_become_the_terms(tmp_path: Path) -> None:
     [
         ('level = "net"', "not available yet"),
         ('workspace = "."', "is in CLEW_HOME"),
-        ('workspace = "/"', "holds CLEW_HOME"),
-        ('workspace = "~"', "holds your home folder"),
+        ('workspace = "/"', "contains CLEW_HOME"),
+        ('workspace = "~"', "contains your home folder"),
         ('workspace = "run"', "is in CLEW_HOME"),
         ('secrets = ["NOT_SET_ANYWHERE"]', "which is not set: set it, or remove it"),
     ],

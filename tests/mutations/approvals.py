@@ -11,7 +11,7 @@ APPROVALS = (
     Mutation(
         name="policy-unknown-facts",
         mechanism="facts that could not be made ask, whatever was allowed",
-        file=f"{_CORE}/policy.py",
+        file=f"{_CORE}/call_policy.py",
         old="    if isinstance(call.facts, UnknownFacts):\n        return _ask(",
         new="    if isinstance(call.facts, UnknownFacts) and not rules:\n        return _ask(",
         test=f"{_POLICY}unknown_facts_ask_whatever_was_allowed_and_are_denied_by_a_rule",
@@ -19,7 +19,7 @@ APPROVALS = (
     Mutation(
         name="policy-taint",
         mechanism="an outward call asks once the conversation has read text of strangers",
-        file=f"{_CORE}/policy.py",
+        file=f"{_CORE}/call_policy.py",
         old="    if turn.tainted and call.facts is not None and call.facts.outward:\n",
         new="    if False and call.facts is not None and call.facts.outward:\n",
         test=f"{_POLICY}an_outward_call_of_a_tainted_turn_asks_whatever_was_granted",
@@ -59,7 +59,7 @@ APPROVALS = (
     Mutation(
         name="path-rule-search",
         mechanism="a search around a denied path asks",
-        file=f"{_CORE}/policy.py",
+        file=f"{_CORE}/call_policy.py",
         old="return _Match.MAYBE if hidden and not every else _Match.NO",
         new="return _Match.NO",
         test=f"{_POLICY}a_search_around_a_path_that_is_denied_asks",

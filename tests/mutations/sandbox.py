@@ -78,7 +78,7 @@ SANDBOX = (
     Mutation(
         name="sandbox-environment",
         mechanism="a command gets nothing of the gateway's environment",
-        file=f"{_SANDBOX}/policy.py",
+        file=f"{_SANDBOX}/request.py",
         old="    environment = {\n",
         new="    environment = {\n        **os.environ,\n",
         test=f"{_COMMANDS}the_environment_has_nothing_of_this_process",

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from bench.figures import percentile
 from clew.sandbox.bubblewrap import BubblewrapSandbox
-from clew.sandbox.escapes import ESCAPES
-from clew.sandbox.policy import CommandLimits, SandboxRequest, find_python
+from clew.sandbox.escape_check import ESCAPES
+from clew.sandbox.request import CommandLimits, SandboxRequest, find_python
 from clew.sandbox.runner import run_command
 from tests.integration.test_sandbox_escapes import ADD_SOURCE, as_nobody, find_common_python
 from tests.soak import Table
@@ -67,7 +67,7 @@ _SCRIPT = f"""
 import asyncio, json, sys, tempfile
 from pathlib import Path
 from clew.sandbox.bubblewrap import BubblewrapSandbox
-from clew.sandbox.escapes import try_escapes
+from clew.sandbox.escape_check import try_escapes
 from clew.sandbox.landlock import LandlockSandbox
 
 async def count(sandbox, folder):

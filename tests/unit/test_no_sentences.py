@@ -34,7 +34,7 @@ ALLOWED = {
     "core/channel_events.py": "the line of a file in the model's input",
     "core/export_format/": "faults of an export file, each with its line: error messages",
     "core/grant.py": "the reason of a decision, stored with the call as it was given",
-    "core/policy.py": "the reason of a decision, stored with the call as it was given",
+    "core/call_policy.py": "the reason of a decision, stored with the call as it was given",
     "core/quotation.py": "the line of a quoted message in the model's input",
     "core/secret_text.py": "part of an error message; two packages in one layer share it",
     "store/backup/": "error messages",

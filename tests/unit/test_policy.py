@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.core.command_shape import ParsedCommand
-from clew.core.effect import Effect
-from clew.core.grant import Grant, GrantPattern, make_pattern
-from clew.core.ids import GrantId
-from clew.core.policy import (
+from clew.core.call_policy import (
     Decision,
     JudgedCall,
     JudgedTurn,
@@ -22,6 +18,10 @@ from clew.core.policy import (
     Verdict,
     decide,
 )
+from clew.core.command_shape import ParsedCommand
+from clew.core.effect import Effect
+from clew.core.grant import Grant, GrantPattern, make_pattern
+from clew.core.ids import GrantId
 from clew.core.scope import Scope
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.sandbox.shell_parser import parse_command

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from clew.agent.executor import DaemonThreadExecutor
-from clew.core.policy import UnknownFacts
+from clew.core.call_policy import UnknownFacts
 from clew.core.tool_facts import ToolFacts
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from clew.config import parsers
 from clew.config.setting_type import InvalidValue, ReadContext, SettingType
+from clew.core.call_policy import PolicyRule, Verdict
 from clew.core.command_shape import CommandPattern
-from clew.core.policy import PolicyRule, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

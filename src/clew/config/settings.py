@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.config.secret import Secret
-    from clew.core.policy import PolicyRule
+    from clew.core.call_policy import PolicyRule
 
 OFFLINE: Final = "offline"
 #: ``auto`` and the rules of ``clew.core.double_text``: a test compares them; the import takes 5 ms.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.config.introspection import iter_secrets
-from clew.config.sandbox_policy import check_sandbox
+from clew.config.workspaces import check_sandbox
 from clew.core.redaction import MIN_LENGTH
 from clew.core.secret_text import find_unsendable
 from clew.errors import SettingsError

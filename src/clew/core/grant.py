@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.command_shape import ANY, CommandPattern, matches_glob
-from clew.core.command_suggestion import suggest_pattern
+from clew.core.grant_suggestion import suggest_pattern
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from clew.agent.call_facts import make_facts, make_preview
 from clew.core.approval import ApprovalReason
+from clew.core.call_policy import Decision, JudgedCall, JudgedTurn, UnknownFacts, Verdict, decide
 from clew.core.journal import CallReason
-from clew.core.policy import Decision, JudgedCall, JudgedTurn, UnknownFacts, Verdict, decide
 from clew.core.tool_facts import ToolFacts
 from clew.sandbox.shell_parser import parse_command
 from clew.store.transactions import grants

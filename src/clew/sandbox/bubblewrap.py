@@ -31,7 +31,7 @@ from clew.sandbox.system_files import CONFIGURATION, SYSTEM
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.sandbox.policy import SandboxRequest
+    from clew.sandbox.request import SandboxRequest
 
 #: Bytes of a private folder in memory.
 _TEMPORARY_SIZE: Final = 256 * 1024 * 1024

@@ -14,14 +14,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxUnavailable
-from clew.sandbox.policy import make_session_variables
 from clew.sandbox.protocol import ProbeReport, create_workspace, limit_argv, run_program
+from clew.sandbox.request import make_session_variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from clew.sandbox.policy import SandboxRequest
+    from clew.sandbox.request import SandboxRequest
 
 _PROGRAMS: Final = ("docker", "podman")
 _FIX: Final = "install docker or podman, start it, and let this user use it"

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.landlock_launcher import MACHINES, SCOPES_SINCE, landlock_version
-from clew.sandbox.policy import find_python
 from clew.sandbox.protocol import (
     SPARE_PROCESSES,
     TEMPORARY,
@@ -28,12 +27,13 @@ from clew.sandbox.protocol import (
     limit_argv,
     run_program,
 )
+from clew.sandbox.request import find_python
 from clew.sandbox.system_files import CONFIGURATION, NAMES, SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.sandbox.policy import SandboxRequest
+    from clew.sandbox.request import SandboxRequest
 
 _LAUNCHER: Final = Path(__file__).with_name("landlock_launcher.py")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

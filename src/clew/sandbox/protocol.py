@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from clew.sandbox.policy import make_environment
+from clew.sandbox.request import make_environment
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
 
-    from clew.sandbox.policy import SandboxRequest
+    from clew.sandbox.request import SandboxRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Sequence
 
-    from clew.sandbox.policy import CommandLimits, SandboxRequest
     from clew.sandbox.protocol import Sandbox
+    from clew.sandbox.request import CommandLimits, SandboxRequest
     from clew.sandbox.watch import DiskMeter
 
 #: Seconds between the request to end and the kill.

@@ -23,7 +23,7 @@ from clew.sandbox.protocol import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.sandbox.policy import SandboxRequest
+    from clew.sandbox.request import SandboxRequest
 
 _READABLE: Final = (
     "/usr",

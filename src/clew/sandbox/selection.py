@@ -9,15 +9,15 @@ from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.landlock import LandlockSandbox
-from clew.sandbox.policy import HOST_WARNING, NET_REFUSAL
+from clew.sandbox.request import HOST_WARNING, NET_REFUSAL
 from clew.sandbox.seatbelt import SeatbeltSandbox
 from clew.sandbox.unconfined import UnconfinedHost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.sandbox.policy import Level, SandboxPolicy
     from clew.sandbox.protocol import ProbeReport, Sandbox
+    from clew.sandbox.request import Level, SandboxPolicy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

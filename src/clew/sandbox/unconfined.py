@@ -12,7 +12,7 @@ from clew.sandbox.protocol import ProbeReport, ProcessSandbox, create_workspace,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.sandbox.policy import SandboxRequest
+    from clew.sandbox.request import SandboxRequest
 
 
 class UnconfinedHost(ProcessSandbox):

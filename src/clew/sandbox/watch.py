@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from clew.sandbox.policy import CommandLimits
+    from clew.sandbox.request import CommandLimits
 
 #: Seconds between two looks at the processes.
 _PERIOD: Final = 0.1

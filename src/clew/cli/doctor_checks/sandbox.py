@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from clew.config.sandbox_policy import make_sandbox_policy
+from clew.config.workspaces import make_sandbox_policy
 from clew.core.doctor_finding import fail, ok, warn
 from clew.errors import SettingsError
 from clew.sandbox.errors import SandboxError
-from clew.sandbox.escapes import try_escapes
+from clew.sandbox.escape_check import try_escapes
 from clew.sandbox.selection import choose_sandbox
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.core.doctor_finding import DoctorFinding
-    from clew.sandbox.escapes import EscapeResult
-    from clew.sandbox.policy import SandboxPolicy
+    from clew.sandbox.escape_check import EscapeResult
+    from clew.sandbox.request import SandboxPolicy
     from clew.sandbox.selection import SandboxChoice
 
 _WHAT: Final = "sandbox"

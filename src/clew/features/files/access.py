@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-from clew.config.sandbox_policy import find_workspace
+from clew.config.workspaces import find_workspace
 from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
 from clew.sandbox.errors import (

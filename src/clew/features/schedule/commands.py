@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from clew.agent.known_secrets import redact_secrets
-from clew.config.sandbox_policy import make_sandbox_policy
+from clew.config.workspaces import make_sandbox_policy
 from clew.core.escapes import strip_sequences
 from clew.errors import ClewError
 from clew.features.schedule import firing, runs

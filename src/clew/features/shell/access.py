@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.config.sandbox_policy import make_sandbox_policy
+from clew.config.workspaces import make_sandbox_policy
 from clew.sandbox.selection import choose_sandbox
 
 if TYPE_CHECKING:
     from clew.plugin import TurnContext
-    from clew.sandbox.policy import Level, SandboxPolicy
     from clew.sandbox.protocol import Sandbox
+    from clew.sandbox.request import Level, SandboxPolicy
     from clew.sandbox.selection import SandboxChoice
 
 #: Seconds until a sandbox that did not work is tried again.

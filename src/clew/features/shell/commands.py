@@ -9,7 +9,7 @@ from clew.core.escapes import strip_sequences
 from clew.features.shell.access import find_sandbox
 from clew.plugin import get_turn_context
 from clew.sandbox.errors import SandboxError
-from clew.sandbox.policy import find_python
+from clew.sandbox.request import find_python
 from clew.sandbox.runner import run_command
 
 if TYPE_CHECKING:

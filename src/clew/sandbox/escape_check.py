@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.sandbox.errors import FileRefused
-from clew.sandbox.policy import CommandLimits, SandboxRequest, find_python
+from clew.sandbox.request import CommandLimits, SandboxRequest, find_python
 from clew.sandbox.runner import run_command
 from clew.sandbox.workspace import Workspace
 

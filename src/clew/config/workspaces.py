@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.errors import SettingsError
-from clew.sandbox.policy import NET_REFUSAL, CommandLimits, SandboxPolicy
+from clew.sandbox.request import NET_REFUSAL, CommandLimits, SandboxPolicy
 from clew.sandbox.workspace import Workspace, name_folder
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
-    from clew.sandbox.policy import Level
+    from clew.sandbox.request import Level
 
 #: The folder of the workspaces, in ``CLEW_HOME``.
 WORK_FOLDER: Final = "work"
