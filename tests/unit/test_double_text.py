@@ -195,6 +195,8 @@ def test_completions_begin_a_turn_with_the_message_behind_them_or_when_they_are_
     assert select_steering(steering, NOW) == (steering[0], steering[2])
     assert select_interruption(steering, NOW) == (steering[2],)
     assert select_interruption(steering[:1], NOW) == ()
+    far = replace(steering[0], payload='{"unattended": true, "hops": 6}')
+    assert select_steering([far, steering[0], steering[2]], NOW) == (steering[2],)
 
 
 def test_nothing_steers_past_a_command() -> None:

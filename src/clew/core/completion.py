@@ -95,6 +95,11 @@ def count_hops(payloads: Iterable[str]) -> int:
     return max((one.get(HOPS_KEY, 0) for one in inputs), default=0)
 
 
+def exceeds_hops(payloads: Iterable[str]) -> bool:
+    """Return whether too many turns without a person led to a turn with these inputs."""
+    return count_hops(payloads) > MAX_HOPS
+
+
 def is_attended(payloads: Iterable[str]) -> bool:
     """Return whether a person said one of these inputs of a turn."""
     inputs = [_parse(payload) for payload in payloads]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from clew.core import completion
+from clew.core.completion import MAX_COLLECTED as MAX_COMPLETIONS
+from clew.core.completion import exceeds_hops
 from clew.core.double_text import MAX_COLLECTED, DoubleText
 from clew.core.inbox import InboxItem, InboxKind
 
@@ -69,7 +70,7 @@ def _report(line: Sequence[InboxItem], now: datetime) -> Work:
     if due == reports and isinstance(behind, StartTurn):
         return StartTurn(items=(*reports, *behind.items))
     if due:
-        return StartTurn(items=due[: completion.MAX_COLLECTED])
+        return StartTurn(items=due[:MAX_COMPLETIONS])
     if isinstance(behind, WaitUntil):
         return WaitUntil(until=min(reports[0].due_at, behind.until))
     return WaitUntil(until=reports[0].due_at)
@@ -86,14 +87,17 @@ def _joins_burst(first: InboxItem, item: InboxItem, now: datetime) -> bool:
 
 def select_steering(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:
     """Return the messages and completions that join a running turn now: those before a command."""
-    before_commands = takewhile(
+    steering: list[InboxItem] = []
+    held = False
+    for item in takewhile(
         lambda item: item.kind in (InboxKind.MESSAGE, InboxKind.COMPLETION), line
-    )
-    return tuple(
-        item
-        for item in before_commands
-        if item.double_text in (DoubleText.STEER, DoubleText.COLLECT) and item.is_due(now)
-    )
+    ):
+        # What may begin no turn does not go on in one either, nor does what ended after it.
+        held = held or (item.kind is InboxKind.COMPLETION and exceeds_hops([item.payload]))
+        joins = item.double_text in (DoubleText.STEER, DoubleText.COLLECT) and item.is_due(now)
+        if joins and not (held and item.kind is InboxKind.COMPLETION):
+            steering.append(item)
+    return tuple(steering)
 
 
 def select_interruption(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:

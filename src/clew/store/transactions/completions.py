@@ -12,7 +12,7 @@ from clew.core.completion import (
     MAX_HOPS,
     NewCompletion,
     UnattendedLimits,
-    count_hops,
+    exceeds_hops,
     window_end,
     write_payload,
 )
@@ -123,7 +123,7 @@ def find_hold_reason(
     if any(item.kind is not InboxKind.COMPLETION for item in items):
         return None
     conversation = items[0].conversation_id
-    ran_on = all(count_hops([item.payload]) > MAX_HOPS for item in items)
+    ran_on = all(exceeds_hops([item.payload]) for item in items)
     if ran_on and not _has_recent_person(t, conversation):
         return SystemNote.ROUNDS_WITHOUT_PERSON
     if sum_unattended_tokens(t, get_scope(t, conversation)) >= limits.tokens:
