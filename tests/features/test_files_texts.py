@@ -15,7 +15,7 @@ from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.listing import MAX_NAMES, list_folder
 from clew.features.files.reading import MAX_CHARS, MAX_LINE_CHARS, read_lines
 from clew.features.files.searching import MAX_MATCHES, search_lines
-from clew.sandbox.errors import FileRefused
+from clew.sandbox.errors import FileRefused, quote_path
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_what_is_no_text_is_refused_with_a_sentence(space: Workspace) -> None:
         ("text/x", 1, "'text/x' cannot be used: Not a directory"),
         ("", 1, "a path must be text without NUL, and not be empty"),
         ("a\0b", 1, "a path must be text without NUL, and not be empty"),
-        ("n" * 300, 1, f"'{'n' * 300}' cannot be used: File name too long"),
+        ("n" * 300, 1, f"{quote_path('n' * 300)} cannot be used: File name too long"),
         ("sparse", 1, "'sparse' has 2,147,483,648 bytes; at most 20,000,000 can be used at once"),
     ):
         with pytest.raises(FileRefused) as raised:

@@ -166,7 +166,7 @@ async def test_b037_a_summary_of_the_wrong_kind_is_no_error_of_every_turn(tmp_pa
 async def test_the_main_model_summarises_at_once_if_the_summariser_fails(
     tmp_path: Path, broken: Reply
 ) -> None:
-    hasty = HarnessCompactor(deadline=timedelta(seconds=0.3))
+    hasty = HarnessCompactor(deadline=timedelta(seconds=3))
     async with open_desk(
         tmp_path, "chat", "chat", policy=WINDOW, apart=True, compactor=hasty
     ) as desk:

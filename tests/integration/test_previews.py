@@ -73,7 +73,9 @@ async def test_the_stored_part_of_a_stopped_answer_is_in_the_chat(
         await desk.quiet()
         said = await spoken(desk)
         assert said[0] == "one two three"
-        assert [text for text in desk.texts() if text in said] == said
+        await passes(
+            timer, 0.5, until_=lambda: [text for text in desk.texts() if text in said] == said
+        )
 
 
 async def test_the_stored_part_of_a_stopped_answer_is_sent_where_no_preview_was(

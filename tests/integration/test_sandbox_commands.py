@@ -15,7 +15,7 @@ import uvloop
 import clew
 from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
-from clew.sandbox.policy import find_python, make_environment
+from clew.sandbox.request import find_python, make_environment
 from clew.sandbox.runner import describe_exit, run_command
 from clew.sandbox.unconfined import UnconfinedHost
 from tests.sandboxes import make_bubblewrap, make_request, needs_bubblewrap
@@ -293,7 +293,7 @@ HIDDEN_MEMORY = (
 
 async def test_what_has_no_name_is_counted_as_well(tmp_path: Path) -> None:
     async def take(number: int, code: str) -> CommandResult:
-        script = f"for n in range(99):\n    {code}\n    time.sleep(0.1)"
+        script = f"for n in range(1200):\n    {code}\n    time.sleep(0.1)"
         return await run_python(
             tmp_path / str(number),
             f"{HIDING}{script}",
