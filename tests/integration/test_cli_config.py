@@ -108,7 +108,7 @@ def test_help_needs_no_usable_settings(clew: Program) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["confg"], "Did you mean 'config'?"),
+        (["confg"], "Did you mean one of: 'config', 'cron'?"),
         (["config", "shwo"], "Did you mean 'show'?"),
         (["config", "show", "--jsn"], "Did you mean '--json'?"),
         (["--set", "x", "config", "show"], "'x' is not of the form SECTION.KEY=VALUE"),

@@ -251,7 +251,14 @@ def start_turn(
         double_text=DoubleText.STEER if job.place is JobPlace.HERE else DoubleText.QUEUE,
         payload=json.dumps(with_report(payload, quiet_if=job.quiet_if), ensure_ascii=False),
     )
-    inbox.insert_input(t, item, conversation, job.route)
+    inbox.accept_input(
+        t,
+        item,
+        target=conversation,
+        new_conversation=conversation,
+        session_ids=session_ids,
+        answer_to=job.route,
+    )
     t.execute(
         "UPDATE schedule_fire SET input = $3, conversation = $4 WHERE job = $1 AND slot = $2",
         job.id,

@@ -47,13 +47,15 @@ def accept_input(
     target: Route | ConversationId,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
+    answer_to: RouteKey | None = None,
 ) -> AcceptResult:
     """
     Store an input before it is acknowledged.
 
-    An unknown route gets ``new_conversation``. A message whose rule is ``reject`` ends as
-    rejected while a turn is unfinished or items are queued; ``interrupt`` and ``rollback``
-    ask the running turn to stop. Repeating an id or event returns the first result.
+    An unknown route gets ``new_conversation``. The answer goes to the target, or to
+    ``answer_to``, which may lead to another conversation. A message whose rule is ``reject``
+    ends as rejected while a turn is unfinished or items are queued; ``interrupt`` and
+    ``rollback`` ask the running turn to stop. Repeating an id or event returns the first result.
 
     :raises NotFound: if the conversation given by id does not exist
     """
@@ -62,19 +64,8 @@ def accept_input(
     conversation = _resolve_target(t, target, new_conversation, session_ids)
     if first := _claim_event(t, item, conversation):
         return first
-    return insert_input(t, item, conversation, target.key if isinstance(target, Route) else None)
-
-
-def insert_input(
-    t: Tx, item: NewInput, conversation: ConversationId, route: RouteKey | None
-) -> AcceptResult:
-    """
-    Store a new input of a conversation, which is not being deleted.
-
-    ``route`` is where its answer goes; it may lead to another conversation.
-    """
-    ahead = _count_open_items(t, conversation)
-    turn = find_unfinished_turn(t, conversation)
+    route = target.key if isinstance(target, Route) else answer_to
+    ahead, turn = _count_open_items(t, conversation), find_unfinished_turn(t, conversation)
     outcome = _initial_outcome(item, busy=turn is not None or ahead > 0)
     hold = item.hold // timedelta(milliseconds=1)
     inserted = t.execute(
