@@ -42,3 +42,19 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any], grace: float | None = Non
         elif not task.cancelled():
             # Retrieved, so that asyncio does not report it as lost.
             task.exception()
+
+
+async def finish_when_cancelled(work: Coroutine[None, None, None], *, grace: float) -> None:
+    """
+    Run work that a cancellation does not break off in the middle.
+
+    :param grace: seconds that it gets after a cancellation
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait({task}, timeout=grace)
+        await cancel_and_wait(task)
+        raise

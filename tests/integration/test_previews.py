@@ -140,6 +140,43 @@ async def test_a_beginning_that_was_taken_back_says_so(
     assert desk.texts() == ["(This answer was not finished.)", "one two three four"]
 
 
+class Slow(MemoryChannel):
+    """Takes long to say where a message stands."""
+
+    go_on = asyncio.Event()
+
+    async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        found = await super().send(route, chunk, key=key)
+        await self.go_on.wait()
+        return found
+
+
+def slowly(platform: MemoryPlatform) -> Slow:
+    return Slow(platform)
+
+
+async def test_an_answer_that_ends_while_its_beginning_is_sent_stands_once(
+    store_url: str,
+    tmp_path: Path,
+    platform: MemoryPlatform,
+    timer: FakeTimer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MemoryPlatform, "create_channel", slowly)
+    monkeypatch.setattr(Slow, "go_on", asyncio.Event())
+    go_on = asyncio.Event()
+    async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
+        stop_at(desk, "two", go_on)
+        platform.post_message("hello")
+        await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
+        go_on.set()
+        await desk.world.engine.wait_until_idle()
+        Slow.go_on.set()
+        await passes(timer, 0.5, until_=lambda: desk.texts() != ["one two …"])
+        await desk.quiet()
+    assert desk.texts() == ["one two three four"]
+
+
 # A channel that breaks its contract
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.background import cancel_and_wait
+from clew.background import cancel_and_wait, finish_when_cancelled
 from clew.core.channel_events import DM, OutboundMessage
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
@@ -37,6 +37,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between two updates; an edit waits at least so long.
 UPDATE_INTERVAL = 1.0
+#: Seconds that a message which is being sent gets when its answer has ended.
+_SEND_GRACE = 10.0
 #: Seconds after which a platform hides its typing indicator.
 TYPING_DURATION = 4.5
 #: Appended to an incomplete text.
@@ -179,7 +181,8 @@ class _AnswerPreview:
         if self._previews.get_message(route, turn) is None:
             place = await self._previews.reserve_target(route, turn, key)
         if place is PreviewTarget.NEW_MESSAGE:
-            await self._send_preview(turn, chunk, key)
+            # The end of the answer cancels this: what was sent and is not recorded stays beside it.
+            await finish_when_cancelled(self._send_preview(turn, chunk, key), grace=_SEND_GRACE)
         elif (message := self._previews.get_message(route, turn)) is not None:
             await self._line.edit_message(self._route, message, chunk)
         return place is not PreviewTarget.UNAVAILABLE
