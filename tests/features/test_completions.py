@@ -25,6 +25,7 @@ from clew.runtime import build_services
 from clew.store.checks.registry import find_all
 from clew.store.opening import open_store
 from clew.store.transactions import conversations
+from clew.store.transactions.completions import accept_completion
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from tests.integration.api_server import settings_for
 from tests.waiting import wait_until
@@ -73,6 +74,17 @@ class World:
         await wait_until(is_done)
         assert await self.store.read(find_all) == []
         return list(await self.engine.read_entries(conversation))
+
+
+def _end_hundred(t: Tx, conversation: ConversationId) -> None:
+    for number in range(100):
+        new = completion.NewCompletion(
+            id=completion.make_completion_id(f"end_{number}"),
+            conversation=conversation,
+            text=f"end {number}",
+            cause=completion.Cause(kind="thing", id=f"end_{number}"),
+        )
+        assert accept_completion(t, new)
 
 
 def _count_open(t: Tx) -> int:
@@ -231,8 +243,8 @@ async def test_a_hundred_ends_at_once_make_few_turns_and_keep_their_order(
 ) -> None:
     async with open_world(tmp_path, store_url, lambda _: Text("seen")) as world:
         home = await world.say("hello")
-        for number in range(100):
-            await world.end(home, f"end {number}")
+        # In one commit: a busy machine takes longer than a window for a hundred of them.
+        await world.store.write(_end_hundred, home)
         log = await world.quiet(home)
         inputs = await world.store.read(_read_inbox)
     assert [e.text for e in log if e.is_caused] == [f"end {number}" for number in range(100)]
