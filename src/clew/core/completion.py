@@ -29,7 +29,7 @@ _CAUSE_KEY = "cause"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cause:
-    """What a completion is about: ``process``, ``prc_…``."""
+    """Subject of a completion: ``process``, ``prc_…``."""
 
     kind: str
     id: str
@@ -51,7 +51,7 @@ class NewCompletion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnattendedLimits:
-    """How far turns may go that no person began."""
+    """Limits of turns that no person began."""
 
     #: Tokens of such turns in a day, for each scope.
     tokens: int

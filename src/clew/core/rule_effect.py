@@ -28,7 +28,7 @@ class AppliedRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RuleEffect:
-    """What the rules make of the calls of a tool."""
+    """Effect of the rules on the calls of a tool."""
 
     #: Decides every call that none of ``some`` decides first; ``None`` if no rule does.
     every: AppliedRule | None

@@ -37,7 +37,7 @@ _SHELL: Final = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exe
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandOutput:
-    """What a command has printed, and how it ended."""
+    """Output and end of a command."""
 
     text: str
     exit_code: int
@@ -45,7 +45,7 @@ class CommandOutput:
 
     @property
     def digest(self) -> str:
-        """What tells outputs apart."""
+        """Return the digest that tells outputs apart."""
         return hashlib.sha256(f"{self.exit_code}\n{self.text}".encode()).hexdigest()
 
 

@@ -58,7 +58,7 @@ _MAX_SLOTS: Final = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FiringRules:
-    """What the settings say about firing."""
+    """Settings of firing."""
 
     quiet_hours: QuietHours | None
     #: Tokens of a day, for each scope.

@@ -1,4 +1,4 @@
-"""What people, programs and the model do with jobs, whatever the front."""
+"""Use cases of jobs, for people, programs and the model on every front."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class JobState(enum.Enum):
 
 
 class QuietRule(enum.Enum):
-    """What happens to slots in quiet hours."""
+    """Treatment of slots in quiet hours."""
 
     HOLD = "hold"  #: one run when they end
     SKIP = "skip"
@@ -92,7 +92,7 @@ class ScheduledJob:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobFire:
-    """What became of one slot of a job."""
+    """Outcome of one slot of a job."""
 
     job: str
     slot: int

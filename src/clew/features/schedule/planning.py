@@ -36,7 +36,7 @@ class CatchUp(enum.Enum):
 
 
 class FireState(enum.Enum):
-    """What became of a slot."""
+    """Outcome of a slot."""
 
     STARTED = "started"  #: its run was accepted and has not ended
     DONE = "done"
@@ -46,7 +46,7 @@ class FireState(enum.Enum):
 
 
 class SkipReason(enum.Enum):
-    """Why a slot started no run."""
+    """Reason why a slot started no run."""
 
     DOWN = "down"  #: nothing was running
     LATER = "later"  #: a later slot was due as well

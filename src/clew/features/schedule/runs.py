@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunState:
-    """How far a run is; without a state it goes on."""
+    """Progress of a run; without a state it goes on."""
 
     state: FireState | None = None
     reason: str | None = None
