@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine
+    from collections.abc import AsyncGenerator, Awaitable, Coroutine
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -44,17 +46,21 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any], grace: float | None = Non
             task.exception()
 
 
-async def finish_when_cancelled(work: Coroutine[None, None, None], *, grace: float) -> None:
+async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -> T:
     """
-    Run work that a cancellation does not break off in the middle.
+    Wait for work that a cancellation must not break off; it is raised once the outcome is known.
 
-    :param grace: seconds that it gets after a cancellation
+    A store does not undo a job that it has begun, nor does a platform take back a message: a
+    caller that went on meanwhile would know nothing of it.
+
+    :param grace: seconds that the work gets after a cancellation; then it is cancelled, too
     """
     task = asyncio.ensure_future(work)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         if not task.done():
             await asyncio.wait({task}, timeout=grace)
+        # Its outcome is retrieved, since no caller is left to receive it.
         await cancel_and_wait(task)
         raise

@@ -18,12 +18,12 @@ from clew import wording
 from clew.agent import messages as codec
 from clew.agent.compactor import estimate_size, get_model_context_window
 from clew.agent.provider_errors import classify_error
+from clew.background import shield_until_done
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
 from clew.core.ids import new_session_id
 from clew.core.session import Head
-from clew.engine.cancellation import shield_until_done
 from clew.engine.compaction_planner import CompactionPlan, CompactionPlanner, CompactionPolicy
 from clew.engine.compression_lock import CompressionLock, StoreCompressionLock
 from clew.errors import ClewError, LeaseLost, OperationRefused, StoreError

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.background import shield_until_done
 from clew.core.turn import StartMode
-from clew.engine.cancellation import shield_until_done
 from clew.engine.event_bus import STORE_CHANGED
 from clew.engine.held_completions import hold_completion
 from clew.engine.log_throttle import LogThrottle

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from clew.background import shield_until_done
 from clew.core.export_format.divergence import (
     ChainSummary,
     Relation,
@@ -22,7 +23,6 @@ from clew.core.export_format.id_remap import IdRemapper
 from clew.core.export_format.schema import decode_line
 from clew.core.export_format.sealed_lines import parse_line
 from clew.core.ids import ConversationId
-from clew.engine.cancellation import shield_until_done
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
 from clew.store.transactions import imports, owners
 from clew.wording import IMPORTED_NOTICE

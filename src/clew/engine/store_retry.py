@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import structlog
 
+from clew.background import shield_until_done
 from clew.backoff import add_jitter
-from clew.engine.cancellation import shield_until_done
 from clew.errors import SearchNotReady, StoreUnavailable
 
 if TYPE_CHECKING:

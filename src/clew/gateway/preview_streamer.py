@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.background import cancel_and_wait, finish_when_cancelled
+from clew.background import cancel_and_wait, shield_until_done
 from clew.core.channel_events import DM, OutboundMessage
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
@@ -182,7 +182,7 @@ class _AnswerPreview:
             place = await self._previews.reserve_target(route, turn, key)
         if place is PreviewTarget.NEW_MESSAGE:
             # The end of the answer cancels this: what was sent and is not recorded stays beside it.
-            await finish_when_cancelled(self._send_preview(turn, chunk, key), grace=_SEND_GRACE)
+            await shield_until_done(self._send_preview(turn, chunk, key), grace=_SEND_GRACE)
         elif (message := self._previews.get_message(route, turn)) is not None:
             await self._line.edit_message(self._route, message, chunk)
         return place is not PreviewTarget.UNAVAILABLE
