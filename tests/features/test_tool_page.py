@@ -111,7 +111,7 @@ async def test_the_tools_of_the_page_look_up_at_once_and_book_once_somebody_allo
         messages: list[dict[str, Any]] = (provider.requests[-1].json or {})["messages"]
     first, second, third = [one["content"] for one in messages if one["role"] == "tool"]
     assert first == "in Cnossos; handle with care"
-    assert "HTTP Error 404" in second
+    assert "answered 404" in second
     assert third == "booked"
     assert orders == [(key, {"number": "17", "day": "2026-05-01", "for": "local"})]
 

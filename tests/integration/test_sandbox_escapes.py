@@ -68,7 +68,8 @@ from clew.sandbox.landlock import LandlockSandbox
 
 async def list_open(sandbox, folder):
     assert (await sandbox.probe()).works
-    return [each.name for each in await try_escapes(sandbox, folder) if not each.stopped]
+    found = await try_escapes(sandbox, folder)
+    return {each.name: each.detail for each in found if not each.stopped}
 
 with tempfile.TemporaryDirectory() as name:
     for sandbox in (BubblewrapSandbox(Path(name)), LandlockSandbox()):
@@ -89,7 +90,7 @@ def test_every_way_is_closed_to_an_ordinary_user_too() -> None:
         check=False,
         timeout=120,
     )
-    assert done.stdout.splitlines() == ["[]", "[]"], done.stderr
+    assert done.stdout.splitlines() == ["{}", "{}"], done.stderr
 
 
 ADD_SOURCE = f"import sys; sys.path.insert(0, {str(SOURCE)!r})"
