@@ -112,7 +112,7 @@ async def _run_attempts(
         read = await asyncio.to_thread(targets.read_swapped, attempts)
         output = (await attempts).output
         judged = _read_lines(output)
-        # Not beside the others: where the kernel counts the processes of a user, it leaves them none.
+        # Not beside the others: where the kernel counts per user, it leaves them no process.
         forked = await run_command([*argv, str(_FORKS)], request, sandbox)
     finally:
         killed = stand_in.returncode is not None
