@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.documents import document_converter, reading
-from clew.documents.limited_process import convert_in_process
-from clew.documents.reading import DocumentRefused, may_be_document, read_document
+from clew.documents import document_converter, document_text
+from clew.documents.conversion_process import convert_in_process
+from clew.documents.document_text import DocumentRefused, may_be_document, read_document
 from clew.features.files.access import LocatedPath
 from clew.features.files.reading import read_lines
 from clew.sandbox.errors import FileRefused
@@ -185,7 +185,7 @@ async def test_without_its_package_a_document_says_how_to_install_it(
     async def convert(*_: object) -> dict[str, str]:
         return answer
 
-    monkeypatch.setattr(reading, "convert_in_process", convert)
+    monkeypatch.setattr(document_text, "convert_in_process", convert)
     with pytest.raises(DocumentRefused, match=r"needs a package: pip install '.*\[documents\]'"):
         await read_document(make_pdf("text"))
 

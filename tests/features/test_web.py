@@ -15,11 +15,11 @@ import pytest
 
 from clew.agent.known_secrets import register_secrets
 from clew.features import web
-from clew.features.web import fetching, reading
+from clew.features.web import fetching, page_text
 from clew.features.web.addresses import WebRefused, check_address, matches_host, parse_url
 from clew.features.web.fetching import fetch_page
 from clew.features.web.page_converter import convert
-from clew.features.web.reading import read_url, remove_unseen_characters
+from clew.features.web.page_text import read_url, remove_unseen_characters
 from clew.testing import Text
 from tests.features.test_documents import make_pdf
 from tests.features.test_shell import told
@@ -392,7 +392,7 @@ async def test_a_pdf_is_read_as_text_if_all_of_it_came(
     pdf = make_pdf("Hello")
     server.answers = {"/pdf": page(pdf, "application/pdf"), "/x": page(pdf, "application/x")}
     for path in server.answers:
-        found = await reading.read_url(server.url(path), allow_private=HERE)
+        found = await page_text.read_url(server.url(path), allow_private=HERE)
         assert found.endswith("]\n\n[PDF, 1 page, text only]\n--- page 1 ---\nHello")
     monkeypatch.setattr(fetching, "MAX_BYTES", len(pdf) - 1)
     said = await refusal_of(server.url("/pdf"))
@@ -402,10 +402,10 @@ async def test_a_pdf_is_read_as_text_if_all_of_it_came(
 async def test_a_page_that_takes_too_much_to_convert_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "_CONVERSION", 1.0)
+    monkeypatch.setattr(page_text, "_CONVERSION", 1.0)
     for html in (b"<div>" * 100_000, b"<p " + b"a " * 2_000_000, b"<dd>" * 15 + b"x\n" * 300_000):
         try:
-            _, text = await reading.convert_html(html, url="http://a/", charset=None)
+            _, text = await page_text.convert_html(html, url="http://a/", charset=None)
         except WebRefused as refused:
             assert str(refused) == "http://a/ is a page that takes too long to read"  # noqa: PT017
         else:

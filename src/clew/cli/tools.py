@@ -112,7 +112,7 @@ def _list_own_tools(settings: Settings) -> list[tuple[str, ListedTool]]:
     """Return the tools of ``agent.object`` or ``tools.modules``, whose code is imported."""
     if settings.agent.object is None and not settings.tools.modules:
         return []
-    from clew.agent.listed_tools import list_agent_tools  # noqa: PLC0415  (slow; only where there are any)
+    from clew.agent.tool_listing import list_agent_tools  # noqa: PLC0415  (slow; only where there are any)
     from clew.runtime import make_agent  # noqa: PLC0415  (slow; only where there are any)
 
     owner = "tools.modules" if settings.agent.object is None else "agent.object"

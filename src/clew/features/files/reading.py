@@ -7,7 +7,7 @@ import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.documents.reading import DocumentRefused, may_be_document, read_document
+from clew.documents.document_text import DocumentRefused, may_be_document, read_document
 from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:

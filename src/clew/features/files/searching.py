@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import regex
 
 from clew.core.text import truncate_text
-from clew.documents.reading import may_be_document
+from clew.documents.document_text import may_be_document
 from clew.features.files.listing import iter_matching, quote_path
 from clew.features.files.reading import MAX_CHARS, decode_text
 from clew.sandbox.errors import FileRefused, FileTooLarge

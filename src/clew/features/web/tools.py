@@ -33,7 +33,7 @@ class WebTools:
 
     async def web_fetch(self, url: str) -> str:
         """Read a public web page or text file (GET); HTML becomes Markdown."""
-        from clew.features.web.reading import read_url  # noqa: PLC0415  (declared by every command, needed by few)
+        from clew.features.web.page_text import read_url  # noqa: PLC0415  (declared by every command, needed by few)
 
         async with self._permits:
             return await read_url(url, allow_private=self._section.get().allow_private)

@@ -63,7 +63,8 @@ def count_dead_letters(t: Tx, *, since: int) -> dict[PlatformAccount, int]:
     for key, count in t.fetch_all(
         """
         SELECT route, count(*) FROM delivery
-        WHERE state = 'failed' AND attempts > 0 AND updated_at >= $1 GROUP BY route
+        WHERE state <> 'delivered' AND state = 'failed' AND attempts > 0 AND updated_at >= $1
+        GROUP BY route
         """,
         since,
     ):

@@ -492,12 +492,12 @@ def list_dead_letters(
     """
     Return deliveries in these states, newest first, each with its last change (ms).
 
-    ``before`` is the last delivery of the previous page.
+    Delivered ones are never among them. ``before`` is the last delivery of the previous page.
     """
     return rows.CHANGED_DELIVERY.fetch_all(
         t,
         """
-        WHERE $1 LIKE '%,' || state || ',%'
+        WHERE state <> 'delivered' AND $1 LIKE '%,' || state || ',%'
           AND ($2 = '' OR n < (SELECT n FROM delivery WHERE id = $2))
         ORDER BY n DESC LIMIT $3
         """,

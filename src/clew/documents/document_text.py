@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from clew.distribution import format_install_command
-from clew.documents.limited_process import convert_in_process
+from clew.documents.conversion_process import convert_in_process
 from clew.errors import ClewError
 
 _CONVERTER: Final = Path(__file__).with_name("document_converter.py")

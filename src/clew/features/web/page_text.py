@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from clew.agent.known_secrets import redact_secrets
 from clew.core.escapes import strip_sequences
 from clew.core.text import truncate_text
-from clew.documents.limited_process import SECONDS, convert_in_process
-from clew.documents.reading import DocumentRefused, may_be_document, read_document
+from clew.documents.conversion_process import SECONDS, convert_in_process
+from clew.documents.document_text import DocumentRefused, may_be_document, read_document
 from clew.features.web.addresses import WebRefused
 from clew.features.web.fetching import MAX_BYTES, fetch_page
 
