@@ -46,7 +46,10 @@ elif verb == "run":
 elif verb == "exec":
     folder, environment = "/", {"PATH": os.defpath}
     while rest[0].startswith("--"):
-        option, value = rest.pop(0), rest.pop(0)
+        option = rest.pop(0)
+        if option == "--interactive":
+            continue
+        value = rest.pop(0)
         if option == "--workdir":
             folder = value
         elif option == "--env":

@@ -25,19 +25,24 @@ if TYPE_CHECKING:
     from clew.testing import ProviderRequest, Reply
 
 KILLED = -9
-#: The result that the model gets for a call whose process was killed.
-UNKNOWN = "interrupted, outcome unknown: "
-#: The places around a call: how often it runs in all, and how its result begins.
-PLACES = {
-    "journal.record_intent before": (1, "ran"),
-    "journal.record_intent inside": (1, "ran"),
-    "journal.record_intent after": (0, UNKNOWN),
-    "journal.record_result before": (1, UNKNOWN),
-    "journal.record_result inside": (1, UNKNOWN),
-    "journal.record_result after": (1, "ran"),
-}
-#: In the middle of the script.
+#: The places around a call, around its process, and in the middle of the script.
 RUNNING = "running"
+PLACES = (
+    "journal.record_intent before",
+    "journal.record_intent inside",
+    "journal.record_intent after",
+    "processes.ask_process inside",
+    "processes.ask_process after",
+    "processes.mark_running before",
+    "processes.mark_running inside",
+    "processes.settle_process before",
+    "processes.settle_process inside",
+    "processes.settle_process after",
+    "journal.record_result before",
+    "journal.record_result inside",
+    "journal.record_result after",
+    RUNNING,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,14 +63,19 @@ class Outcome:
     begun: int
     ended: int
     told: str
-    #: True if a process of the command outlived its gateway.
+    #: True if a process of the command outlived its call.
     left: bool
+
+    @property
+    def is_right(self) -> bool:
+        """True if the script ran once, and its own call got its output."""
+        return (self.begun, self.ended, self.left) == (1, 1, False) and self.told.startswith("ran")
 
 
 def kill_in_a_command(home: Path, store_url: str, place: str) -> Outcome:
     """Kill the gateway at a place of a call, let another one go on, and look."""
     mark = f"clew-{os.getpid()}-{home.name}"
-    waits = "import os, time\nif os.path.getsize('begun') == 1: time.sleep(600)"
+    waits = "import os, time\nwhile not os.path.exists('gate'): time.sleep(0.05)"
     waits = waits if place == RUNNING else ""
     code = (
         f"'{mark}'\nopen('begun', 'a').write('x')\n{waits}\nopen('ended', 'a').write('x')\n"
@@ -86,11 +96,19 @@ def kill_in_a_command(home: Path, store_url: str, place: str) -> Outcome:
             block_until((work / "begun").exists)
             process.kill()
         assert processes.ended(process) == KILLED
-        left = _is_left(mark)
-        assert processes.ended(processes.fork(run_turn, job)) == 0
+        following = processes.fork(run_turn, job)
+        if place == RUNNING:
+            assert find_processes(mark), "it goes on without a gateway"
+            (work / "gate").touch()
+        assert processes.ended(following) == 0
         sent: dict[str, Any] = provider.requests[-1].json or {}
     [told] = [each["content"] for each in sent["messages"] if each["role"] == "tool"]
-    return Outcome(begun=_count(work / "begun"), ended=_count(work / "ended"), told=told, left=left)
+    return Outcome(
+        begun=_count(work / "begun"),
+        ended=_count(work / "ended"),
+        told=told,
+        left=_is_left(mark),
+    )
 
 
 def run_turn(job: CommandJob) -> None:

@@ -41,14 +41,15 @@ async def open_engine(
     *replies: Reply,
     agent: Agent[Any, Any] | None = None,
     sandbox_level: str = "work",
+    name: str = "tested",
 ) -> AsyncGenerator[tuple[Engine, FakeProvider]]:
     """An engine with one feature, over a provider that replies in sequence."""
     features = Features()
-    features.register("tested", register)
+    features.register(name, register)
     with FakeProvider(reply_in_sequence(replies)) as provider:
         async with (
             close_models_on_exit(),
-            await open_store("sqlite:///clew.db", home=home) as store,
+            await open_store("sqlite:///clew.db", home=home, features=features.schemas) as store,
         ):
             settings = settings_for(home, provider=provider)
             settings = replace(settings, sandbox=replace(settings.sandbox, level=sandbox_level))

@@ -86,8 +86,8 @@ SANDBOX = (
     Mutation(
         name="sandbox-processes",
         mechanism="processes are counted",
-        file=f"{_SANDBOX}/watch.py",
-        old="    if used.processes > limits.processes:\n",
+        file=f"{_SANDBOX}/usage_limits.py",
+        old="    if used.processes > processes:\n",
         new="    if False:\n",
         test=f"{_LEVELS}landlock_ends_all_processes_at_once",
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _SHELL = "src/clew/features/shell"
+_SUPERVISOR = "src/clew/sandbox/supervisor"
+_SUPERVISED = "tests/integration/test_supervisor.py::test_"
 _WEB = "src/clew/features/web"
 _COMMANDS = "tests/features/test_shell.py::test_"
 _DOCUMENTS = "tests/features/test_documents.py::test_"
@@ -13,15 +15,23 @@ _PAGES = "tests/features/test_web.py::test_"
 TOOLS = (
     Mutation(
         name="killed-command",
-        mechanism="a command whose gateway died is not run again",
+        mechanism="the call of a command whose gateway died runs again, and adopts it",
         file=f"{_SHELL}/__init__.py",
-        old='tool, effect="once", facts',
-        new='tool, effect="pure", facts',
-        test=f"{_COMMANDS}a_killed_gateway_leaves_no_command_and_none_runs_twice",
+        old='tool, effect="idempotent", facts',
+        new='tool, effect="once", facts',
+        test=f"{_COMMANDS}a_call_gets_the_output_of_its_command_although_the_gateway_was_killed",
+    ),
+    Mutation(
+        name="supervised-life",
+        mechanism="the lock tells whether a process lives, not its number",
+        file="src/clew/sandbox/process_folder.py",
+        old="return not try_lock_descriptor(lock, shared=True)",
+        new="return True",
+        test=f"{_SUPERVISED}a_command_does_not_outlive_its_supervisor",
     ),
     Mutation(
         name="orphaned-command",
-        mechanism="a command in bubblewrap begins only after its gateway has answered",
+        mechanism="a command in bubblewrap begins only after its supervisor has answered",
         file="src/clew/sandbox/bubblewrap.py",
         old="printf '\\\\0' && read -r _ || exit 1",
         new="printf '\\\\0' || read -r _",

@@ -438,8 +438,8 @@ class SandboxSettings:
     )
     seconds: int = setting(
         integer_type(least=1, most=86400, unit="seconds"),
-        120,
-        "Seconds after which a command is stopped.",
+        3600,
+        "Seconds after which a command is stopped, also one in the background.",
     )
     output: int = setting(
         integer_type(least=1000, unit="bytes"),

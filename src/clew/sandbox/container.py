@@ -73,7 +73,8 @@ class ContainerSandbox:
     def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
         mark = secrets.token_hex(8)
         return [
-            *(self._program or "docker", "exec", "--workdir", str(request.workspace)),
+            *(self._program or "docker", "exec", "--interactive"),
+            *("--workdir", str(request.workspace)),
             # By name: the value is in the environment of the client, not in the list of processes.
             *(word for name in _variables(request) for word in ("--env", name)),
             *("--env", f"HOME={request.workspace}"),
@@ -121,13 +122,13 @@ class ContainerSandbox:
         terms = (request.workspace, *request.readable, request.limits, self._image)
         return f"clew-{sha256(repr(terms).encode()).hexdigest()[:16]}"
 
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """End the group of the command in the container."""
+    def make_ending(self, argv: Sequence[str]) -> Sequence[str]:
+        """Return the command that ends the group of a command in the container."""
         words = [*argv]
         mark = words[words.index(_REMEMBERED) + 2]
         container = words[words.index(_REMEMBERED) - 3]
         ending = ("/bin/sh", "-c", _ENDING, "sh", mark)
-        await run_program([self._program or "docker", "exec", container, *ending])
+        return [self._program or "docker", "exec", container, *ending]
 
 
 def _variables(request: SandboxRequest) -> dict[str, str]:

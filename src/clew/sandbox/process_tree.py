@@ -1,13 +1,15 @@
-"""The processes that a command has started, and what they use; read from /proc."""
+"""
+The processes that a command has started, and what they use; read from /proc.
+
+Supervisors import it: it needs no module that takes much memory.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import signal
@@ -17,11 +19,8 @@ if TYPE_CHECKING:
     #: Device and inode.
     FileId: TypeAlias = tuple[int, int]
 
-_PROC: Final = Path("/proc")
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TreeUsage:
+class TreeUsage(NamedTuple):
     """The processes below one, and their memory."""
 
     processes: int
@@ -71,16 +70,21 @@ def signal_descendants(root: int, number: signal.Signals) -> int:
 def _iter_children(process: int) -> Iterator[int]:
     # A process that ends in between has no children left.
     with suppress(OSError):
-        for thread in (_PROC / str(process) / "task").iterdir():
+        for thread in os.listdir(f"/proc/{process}/task"):
             with suppress(OSError):
-                yield from map(int, (thread / "children").read_text().split())
+                yield from map(int, _read(f"/proc/{process}/task/{thread}/children").split())
+
+
+def _read(path: str) -> str:
+    with open(path, "rb") as file:
+        return file.read().decode(errors="replace")
 
 
 def _read_sizes(process: int, name: str) -> dict[str, int]:
     """Return the lines of a file of /proc that state a size, in bytes."""
     found: dict[str, int] = {}
     with suppress(OSError, ValueError):
-        for line in (_PROC / str(process) / name).read_text().splitlines():
+        for line in _read(f"/proc/{process}/{name}").splitlines():
             if line.endswith(" kB"):
                 key, _, size = line.removesuffix(" kB").partition(":")
                 found[key] = int(size) * 1024
@@ -98,12 +102,11 @@ def measure_unnamed_files(root: int) -> int:
 def find_unnamed_files(process: int) -> dict[FileId, int]:
     """Return the bytes of each file without a name that a process has open or mapped."""
     found: dict[FileId, int] = {}
-    place = _PROC / str(process)
     with suppress(OSError):
-        for line in (place / "maps").read_text(errors="replace").splitlines():
+        for line in _read(f"/proc/{process}/maps").splitlines():
             if line.endswith("(deleted)"):
                 _add_mapped(line, found)
-    with suppress(OSError), os.scandir(place / "fd") as entries:
+    with suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
         for entry in entries:
             _add_open(entry, found)
     return found
@@ -129,7 +132,7 @@ def _add_mapped(line: str, found: dict[FileId, int]) -> None:
 def read_available_memory() -> int | None:
     """Return the bytes of memory that the machine has left; ``None`` where it does not tell."""
     with suppress(OSError):
-        for line in (_PROC / "meminfo").read_text().splitlines():
+        for line in _read("/proc/meminfo").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     return None

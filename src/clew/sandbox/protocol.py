@@ -66,8 +66,8 @@ class Sandbox(Protocol):
         """
         ...
 
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """End what a wrapped command left behind outside of the tree of its processes."""
+    def make_ending(self, argv: Sequence[str]) -> Sequence[str] | None:
+        """Return a command that ends what a wrapped one left outside of its tree of processes."""
         ...
 
 
@@ -77,8 +77,8 @@ class ProcessSandbox:
     def make_environment(self, request: SandboxRequest) -> dict[str, str]:
         return make_environment(request)
 
-    async def end_command(self, argv: Sequence[str]) -> None:
-        """Do nothing: nothing is outside of the tree of processes."""
+    def make_ending(self, argv: Sequence[str]) -> Sequence[str] | None:
+        """Return ``None``: nothing is outside of the tree of processes."""
 
 
 #: Processes beside those that a command may have, so that one with too many is stopped with a
@@ -98,17 +98,18 @@ def create_workspace(request: SandboxRequest, *, temporary: bool = False) -> Non
 
 #: Seconds for a program of ours that answers at once: a version, a try.
 _PROGRAM_TIMEOUT: Final = 30.0
-#: The first byte of the output of each command, which nobody is shown. A gateway that was killed
-#: before the sandbox could tie the command to it reads no output any more: then writing fails.
+#: The first byte of the output of each command, which nobody is shown. Whoever starts a command
+#: answers it with a line, and dies with it from then on: a command without an answer does not run.
 FIRST_BYTE: Final = b"\0"
 #: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
 #: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
 _LIMITED: Final = """\
 ulimit -c 0; ulimit -n 1024; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null
 [ "$4" = - ] || ulimit -p "$4" 2>/dev/null || ulimit -u "$4" 2>/dev/null
-shift 4; exec "$@" </dev/null
+[ "$5" = input ] || exec </dev/null
+shift 5; exec "$@"
 """
-_BEGIN: Final = "printf '\\0' || exit 1\n"
+_BEGIN: Final = "printf '\\0' && read -r _ || exit 1\n"
 
 
 def limit_argv(
@@ -126,7 +127,8 @@ def limit_argv(
     """
     limits = request.limits
     numbers = (limits.disk // 512, int(limits.seconds) + 1, limits.memory // 1024, processes or "-")
-    return ["/bin/sh", "-c", begin + _LIMITED, "sh", *map(str, numbers), *argv]
+    words = (*map(str, numbers), "input" if request.takes_input else "-")
+    return ["/bin/sh", "-c", begin + _LIMITED, "sh", *words, *argv]
 
 
 async def run_program(argv: Sequence[str]) -> tuple[int, str]:

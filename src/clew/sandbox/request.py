@@ -67,6 +67,8 @@ class SandboxRequest:
     session: str = ""
     #: More variables, for example secrets that the settings name.
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    #: It reads what it is given while it runs; else its input is empty.
+    takes_input: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,7 @@ from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.output_pipe import OutputPipe
 from clew.sandbox.process_tree import signal_descendants
-from clew.sandbox.protocol import FIRST_BYTE
+from clew.sandbox.protocol import FIRST_BYTE, run_program
 from clew.sandbox.watch import get_disk_meter, watch_usage
 
 if TYPE_CHECKING:
@@ -252,4 +252,5 @@ class _CommandRun:
     async def end_everything(self, wrapped: Sequence[str]) -> None:
         """Leave nothing behind."""
         await self._kill()
-        await self._sandbox.end_command(wrapped)
+        if (ending := self._sandbox.make_ending(wrapped)) is not None:
+            await run_program(ending)

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from clew.core.byte_size import format_size
 from clew.sandbox.errors import FileRefused
-from clew.sandbox.process_tree import (
-    measure_tree,
-    measure_unnamed_files,
-    read_available_memory,
-)
+from clew.sandbox.process_tree import measure_unnamed_files
+from clew.sandbox.usage_limits import find_excess
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,8 +28,6 @@ _PERIOD: Final = 0.1
 #: Seconds between two looks at the disk, and their least multiple of the time that one takes.
 _DISK_PERIOD: Final = 0.5
 _DISK_SHARE: Final = 20
-#: A command is stopped where the whole machine has less memory left.
-_LEAST_AVAILABLE: Final = 100 * 1024 * 1024
 #: Bytes by which a workspace that is too large may still grow, so that one can tidy up in it.
 _SLACK: Final = 16 * 1024 * 1024
 
@@ -61,19 +56,9 @@ async def _repeat(look: Callable[[], Awaitable[str | None]]) -> str:
 
 async def _look_at_processes(root: int, limits: CommandLimits) -> str | None:
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_watchers("processes"), partial(_find_reason, root, limits))
-
-
-def _find_reason(root: int, limits: CommandLimits) -> str | None:
-    used = measure_tree(root, most_processes=limits.processes)
-    if used.processes > limits.processes:
-        return f"stopped: it started more than {limits.processes} processes"
-    if used.memory > limits.memory:
-        return f"stopped: it used more than {format_size(limits.memory)} of memory"
-    available = read_available_memory()
-    if available is not None and available < _LEAST_AVAILABLE:
-        return "stopped: the machine has almost no memory left"
-    return None
+    look = partial(find_excess, root, processes=limits.processes, memory=limits.memory)
+    reason, _ = await loop.run_in_executor(_watchers("processes"), look)
+    return reason
 
 
 class DiskMeter:

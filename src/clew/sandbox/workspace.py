@@ -28,6 +28,7 @@ from clew.sandbox.errors import (
     OutsideWorkspace,
     quote_path,
 )
+from clew.sandbox.folder_size import measure_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 FILE_LIMIT: Final = 20_000_000
 #: Names in a folder that are listed.
 FOLDER_LIMIT: Final = 50_000
-#: Bytes that a name takes by itself, so that empty files are not free.
-_ENTRY_SIZE: Final = 1024
 #: A file in the making; it is not listed, and removed once whoever made it is gone.
 _TEMPORARY: Final = re.compile(r"\.clew-new-[0-9a-f]{16}")
 _KINDS: Final = {
@@ -75,8 +74,6 @@ class FolderEntry:
     #: ``file``, ``folder``, ``symbolic link``, ``named pipe``, ``socket`` or ``device``.
     kind: str
     size: int
-    #: Bytes that it takes on the disk: less for a file with holes.
-    disk_size: int
     #: Seconds since 1970.
     modified: float
 
@@ -230,11 +227,12 @@ class Workspace:
 
         :raises FileRefused: if a folder cannot be looked into
         """
-        total, waiting = 0, ["."]
-        while waiting and total <= at_most:
-            with suppress(FileMissing), self._scan_folder(waiting.pop()) as entries:
-                total += _add_up(entries, waiting)
-        return total
+        with self._open_root() as root:
+            try:
+                return measure_folder(root, at_most=at_most, links=self._links)
+            except OSError as error:
+                path = quote_path(str(error.filename))
+                raise FileRefused(f"{path} cannot be used: {error.strerror}") from error
 
     def _walk_folders(self, path: str) -> Iterator[list[FolderEntry]]:
         """Yield what each folder holds; inner ones that cannot be read are left out."""
@@ -352,16 +350,6 @@ def _describe_entries(entries: Iterable[os.DirEntry[str]], prefix: str) -> Itera
             yield _describe_entry(prefix + entry.name, entry.stat(follow_symlinks=False))
 
 
-def _add_up(entries: Iterable[FolderEntry], folders: list[str]) -> int:
-    """Return the bytes of all, of which there may be a million; add the folders to a list."""
-    total = 0
-    for entry in entries:
-        total += _ENTRY_SIZE + entry.disk_size
-        if entry.kind == "folder":
-            folders.append(entry.path)
-    return total
-
-
 def _inner_folders(entries: list[FolderEntry]) -> list[str]:
     return [entry.path for entry in reversed(entries) if entry.kind == "folder"]
 
@@ -371,6 +359,5 @@ def _describe_entry(path: str, state: os.stat_result) -> FolderEntry:
         path=path,
         kind=_KINDS.get(stat.S_IFMT(state.st_mode), "special file"),
         size=state.st_size,
-        disk_size=state.st_blocks * 512,
         modified=state.st_mtime,
     )

@@ -6,50 +6,68 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.tool_facts import ToolFacts
+from clew.features.shell.checks import CHECKS
+from clew.features.shell.settings import LONGEST_WAIT, ShellSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.plugin import Registry, TurnContext
 
-#: The limit of a command is ``sandbox.seconds``, a day at most; this one must not expire first.
-_LONGER_THAN_ALL: Final = timedelta(days=1, minutes=5)
+#: A call ends before: its command goes on in the background.
+_LONGER_THAN_ALL: Final = timedelta(seconds=LONGEST_WAIT + 60)
 
 
 def register(registry: Registry) -> None:
     """Register the feature."""
-    for tool in (shell, run_python):
+    settings = registry.add_settings(ShellSettings)
+    registry.add_migrations(
+        f"{__name__}.migrations", of_conversation={"shell_process": "conversation"}, checks=CHECKS
+    )
+    for tool in make_tools(settings.get):
         registry.add_tool(
-            tool, effect="once", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
+            tool, effect="idempotent", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
         )
 
 
-async def shell(command: str, seconds: int = 0) -> str:
-    """
-    Run a bash command in the workspace; return output and exit code.
+def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[..., object]]:
+    """Return the tools that run commands."""
 
-    No input, and usually no network. What it starts ends with it.
+    async def shell(command: str, seconds: int = 0, background: bool = False) -> str:
+        """
+        Run a bash command in the workspace; return output and exit code.
 
-    Args:
-        command: The command.
-        seconds: Lower the time limit.
-    """
-    from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
+        No input, and usually no network. What it starts ends with it.
 
-    return await commands.run_shell(command, seconds)
+        Args:
+            command: The command.
+            seconds: Lower the time limit.
+            background: Do not wait: you will be told its end.
+        """
+        from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
 
+        return await commands.run_shell(
+            command,
+            seconds=seconds,
+            background=background,
+            foreground=get_settings().foreground,
+        )
 
-async def run_python(code: str, seconds: int = 0) -> str:
-    """
-    Run a Python script in the workspace, as shell does; return what it prints.
+    async def run_python(code: str, seconds: int = 0) -> str:
+        """
+        Run a Python script in the workspace, as shell does; return what it prints.
 
-    Args:
-        code: The script; only the standard library.
-        seconds: Lower the time limit.
-    """
-    from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
+        Args:
+            code: The script; only the standard library.
+            seconds: Lower the time limit.
+        """
+        from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
 
-    return await commands.run_python(code, seconds)
+        return await commands.run_python(
+            code, seconds=seconds, foreground=get_settings().foreground
+        )
+
+    return shell, run_python
 
 
 async def can_run(context: TurnContext) -> bool:

@@ -1,47 +1,92 @@
-"""Running of the model's commands, and the text that it gets of them."""
+"""Running of the model's commands: each is a process that outlives the gateway."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from clew.core.escapes import strip_sequences
+from clew.background import shield_until_done
+from clew.errors import StoreError
+from clew.features.shell import processes, supervision
 from clew.features.shell.access import find_sandbox
+from clew.features.shell.processes import ProcessState, ShellProcess
+from clew.features.shell.wording import format_result, format_unfinished
 from clew.plugin import get_turn_context
 from clew.sandbox.errors import SandboxError
+from clew.sandbox.process_folder import make_order
 from clew.sandbox.request import find_python
-from clew.sandbox.runner import run_command
+from clew.store.transactions import turn_queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from clew.sandbox.runner import CommandResult
+    from clew.plugin import TurnContext
+    from clew.sandbox.request import SandboxPolicy
+    from clew.sandbox.supervisor.order import SupervisorOrder
 
 #: Bytes of a command or a script: the kernel refuses arguments of more than 128 KB.
 _LONGEST: Final = 100_000
 #: Runs the command with bash, where there is one. It is never a part of this text.
 _SHELL: Final = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
+#: Seconds within which a command that is told to stop has ended.
+STOP_PATIENCE: Final = 8.0
+_PERSON: Final = "stopped: the turn was stopped"
 
 
-async def run_shell(command: str, seconds: int) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandCall:
+    """A call of the model that runs a command."""
+
+    argv: Sequence[str]
+    #: As the model wrote it.
+    text: str
+    background: bool
+    #: Lower limits than those of the settings; 0: none.
+    seconds: int
+    #: Seconds that the call waits.
+    foreground: float
+    is_python: bool = False
+
+
+async def run_shell(command: str, *, seconds: int, background: bool, foreground: float) -> str:
     """
     Run a command line in the workspace; return its output, and how it ended.
 
     :raises SandboxError: if it cannot be run
     """
     check_argument("command", command)
-    return await _run(["/bin/sh", "-c", _SHELL, "sh", command], seconds=seconds)
+    return await _run(
+        CommandCall(
+            argv=["/bin/sh", "-c", _SHELL, "sh", command],
+            text=command,
+            background=background,
+            seconds=seconds,
+            foreground=foreground,
+        )
+    )
 
 
-async def run_python(code: str, seconds: int) -> str:
+async def run_python(code: str, *, seconds: int, foreground: float) -> str:
     """
     Run a script in the workspace; return its output, and how it ended.
 
     :raises SandboxError: if it cannot be run
     """
     check_argument("code", code)
-    return await _run(["-I", "-u", "-X", "utf8", "-c", code], seconds=seconds, is_python=True)
+    return await _run(
+        CommandCall(
+            argv=["-I", "-u", "-X", "utf8", "-c", code],
+            text=code,
+            background=False,
+            seconds=seconds,
+            foreground=foreground,
+            is_python=True,
+        )
+    )
 
 
 def check_argument(name: str, text: str) -> None:
@@ -67,21 +112,68 @@ def check_argument(name: str, text: str) -> None:
         )
 
 
-async def _run(argv: Sequence[str], *, seconds: int, is_python: bool = False) -> str:
+async def _run(call: CommandCall) -> str:
     context = get_turn_context()
-    if context is None:
+    if context is None or context.call_key is None:
         raise SandboxError("commands run in turns only")
+    process = await _ask(context, call)
+    try:
+        process = await _start(context, process, call)
+        return await _wait(context, process, call)
+    except asyncio.CancelledError:
+        await shield_until_done(_stop_with_turn(context, process))
+        raise
+
+
+async def _ask(context: TurnContext, call: CommandCall) -> ShellProcess:
+    """Store the process of the call, or find the one that was stored when it ran before."""
+    assert context.call_key is not None
+    policy = (await find_sandbox(context)).policy
+    asked = ShellProcess(
+        id=processes.make_process_id(context.call_key),
+        conversation=context.conversation,
+        turn=context.turn,
+        scope=context.scope,
+        command=call.text,
+        workspace=str(policy.workspace_of(context.scope).root),
+        level=policy.level,
+        host=supervision.get_host(),
+        state=ProcessState.ASKED,
+        background=call.background,
+        created_at=0,
+    )
+    return await context.services.store.write(processes.ask_process, asked)
+
+
+async def _start(context: TurnContext, process: ShellProcess, call: CommandCall) -> ShellProcess:
+    """Start the process, unless that was done before: two supervisors never run one command."""
+    services = context.services
+    if process.state is not ProcessState.ASKED or process.host != supervision.get_host():
+        return process
+    order = await _make_order(context, call)
+    await supervision.find_folder(services.settings, process.id).start(order)
+    await services.store.write(processes.mark_running, process.id)
+    return process
+
+
+async def _make_order(context: TurnContext, call: CommandCall) -> SupervisorOrder:
     found = await find_sandbox(context)
-    sandbox, policy = found.choice.require_sandbox(), found.policy
-    readable: Sequence[Path] = ()
-    if is_python:
+    sandbox, policy = found.choice.require_sandbox(), _lower_limit(found.policy, call.seconds)
+    argv, readable = call.argv, ()
+    if call.is_python:
         program, readable = _find_python(policy.level)
         argv = [program, *argv]
-    if seconds > 0:
-        limit = min(float(seconds), policy.limits.seconds)
-        policy = replace(policy, limits=replace(policy.limits, seconds=limit))
     request = policy.make_request(context.scope, session=context.session, readable=readable)
-    return describe_result(await run_command(argv, request, sandbox))
+    request = replace(request, takes_input=call.background)
+    await sandbox.prepare(request)
+    return make_order(argv, request, sandbox)
+
+
+def _lower_limit(policy: SandboxPolicy, seconds: int) -> SandboxPolicy:
+    if seconds <= 0:
+        return policy
+    limit = min(float(seconds), policy.limits.seconds)
+    return replace(policy, limits=replace(policy.limits, seconds=limit))
 
 
 def _find_python(level: str) -> tuple[str, Sequence[Path]]:
@@ -92,20 +184,34 @@ def _find_python(level: str) -> tuple[str, Sequence[Path]]:
     return str(python.executable), python.readable
 
 
-def describe_result(done: CommandResult) -> str:
-    """Return a result for the model: plain text, and the end of the command in words."""
-    text = clean_output(done.output)
-    said = [done.ending, f"{done.seconds:.1f} s"]
-    if not text.strip():
-        said.append("no output")
-    ending = f"[{', '.join(said)}]"
-    if done.notice is not None:
-        ending += f"\n[{done.notice}]"
-    return f"{text.rstrip()}\n{ending}" if text.strip() else ending
+async def _wait(context: TurnContext, process: ShellProcess, call: CommandCall) -> str:
+    services, limit = context.services, context.services.settings.sandbox.output
+    if process.background and process.state.is_open:
+        return format_unfinished(process, "", asked=call.background)
+    if process.state.is_open:
+        waited = time.time() - process.created_at / 1000 if process.created_at else 0.0
+        seconds = max(1.0, call.foreground - waited)
+        process = await supervision.wait_for_end(services, process, seconds=seconds)
+    if process.state.is_open:
+        process = await services.store.write(processes.move_to_background, process.id)
+    output = supervision.read_output(services.settings, process, limit)
+    if process.state.is_open:
+        return format_unfinished(process, output, asked=False)
+    return format_result(process, output)
 
 
-def clean_output(text: str) -> str:
-    """Return output as one reads it on a terminal, without colours and movements."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    # A progress bar writes over its line.
-    return strip_sequences("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
+async def _stop_with_turn(context: TurnContext, process: ShellProcess) -> None:
+    """
+    Stop a process whose turn was stopped, unless it is in the background.
+
+    A gateway that ends cancels its calls as well: then the process goes on, and the next gateway
+    continues the turn. Whatever is missed here, the watcher finds.
+    """
+    services = context.services
+    with suppress(StoreError):
+        turn = await services.store.read(turn_queries.get_turn, context.turn)
+        process = await services.store.read(processes.get_process, process.id)
+        if turn.stop is None or process.background:
+            return
+        await supervision.stop(services, process, _PERSON)
+        await supervision.wait_for_end(services, process, seconds=STOP_PATIENCE)

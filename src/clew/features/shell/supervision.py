@@ -1,0 +1,114 @@
+"""Processes of this machine: between their rows in the store and their folders."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Final
+
+from clew.agent.known_secrets import redact_secrets
+from clew.features.shell import processes
+from clew.features.shell.processes import ProcessEnd, ProcessState
+from clew.features.shell.wording import LOST, TAIL, clean_output, format_completion
+from clew.sandbox.process_folder import Life, ProcessFolder
+
+if TYPE_CHECKING:
+    from clew.config.settings import Settings
+    from clew.features.shell.processes import ShellProcess
+    from clew.plugin import FeatureContext
+    from clew.sandbox.supervisor.order import CommandExit
+
+#: The folder of all processes, in ``CLEW_HOME``.
+PROCESS_FOLDER: Final = "processes"
+#: Ends that somebody else made: a person, a time limit, another limit.
+_STOPPED_BY: Final = ("person", "time", "limit", "memory")
+#: Seconds between two looks at a process of another machine.
+_REMOTE_PERIOD: Final = 0.5
+
+
+def get_host() -> str:
+    """Return the name of this machine."""
+    return socket.gethostname()
+
+
+def find_folder(settings: Settings, process: str) -> ProcessFolder:
+    """Return the folder of a process, where it runs on this machine."""
+    return ProcessFolder(settings.home.resolve() / PROCESS_FOLDER / process)
+
+
+def is_here(settings: Settings, process: ShellProcess) -> bool:
+    """Return whether a process is one of this machine and this ``CLEW_HOME``."""
+    return find_folder(settings, process.id).path.exists() or process.host == get_host()
+
+
+def read_end(folder: ProcessFolder) -> ProcessEnd | None:
+    """Return the end of a process as its folder tells it; ``None`` while it lives."""
+    life = folder.look()
+    if life is Life.ENDED and (found := folder.read_exit()) is not None:
+        return _describe_exit(folder, found)
+    if life is Life.GONE:
+        return ProcessEnd(state=ProcessState.LOST, why=LOST, tail=_read_tail(folder))
+    return None
+
+
+def _describe_exit(folder: ProcessFolder, found: CommandExit) -> ProcessEnd:
+    stopped = found.by in _STOPPED_BY
+    return ProcessEnd(
+        state=ProcessState.STOPPED if stopped else ProcessState.EXITED,
+        exit_code=found.code,
+        signal=found.signal,
+        why=found.why,
+        notice=found.notice,
+        size=found.size,
+        tail=_read_tail(folder),
+        started_at=found.started,
+        ended_at=found.ended,
+    )
+
+
+def _read_tail(folder: ProcessFolder) -> str:
+    data = folder.read_range(None, 4 * TAIL).data
+    return redact_secrets(clean_output(data.decode(errors="replace")))[-TAIL:]
+
+
+async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess:
+    """Store the end of a process of this machine if it has ended; return it as it is now."""
+    folder = find_folder(context.settings, process.id)
+    end = read_end(folder)
+    if end is None:
+        return process
+    if end.state is ProcessState.LOST:
+        await folder.end_elsewhere()
+    text = format_completion(process, end)
+    return await context.store.write(processes.settle_process, process.id, end, text=text)
+
+
+async def wait_for_end(
+    context: FeatureContext, process: ShellProcess, *, seconds: float
+) -> ShellProcess:
+    """Return a process once it has ended, or as it is after some time."""
+    if is_here(context.settings, process):
+        await find_folder(context.settings, process.id).wait(seconds=seconds)
+        return await settle(context, process)
+    end = asyncio.get_running_loop().time() + seconds
+    while process.state.is_open and asyncio.get_running_loop().time() < end:
+        await asyncio.sleep(_REMOTE_PERIOD)
+        process = await context.store.read(processes.get_process, process.id)
+    return process
+
+
+async def stop(context: FeatureContext, process: ShellProcess, reason: str) -> ShellProcess:
+    """Ask for the end of a process: at once, or when its machine sees it."""
+    found = await context.store.write(processes.request_stop, process.id, reason)
+    if found.state.is_open and is_here(context.settings, found):
+        find_folder(context.settings, found.id).ask_to_stop(found.stop_reason or reason)
+    return found
+
+
+def read_output(settings: Settings, process: ShellProcess, limit: int) -> str:
+    """Return the beginning and the end of the output; of another machine, its last characters."""
+    folder = find_folder(settings, process.id)
+    if folder.path.exists():
+        return folder.read_output(limit)
+    tail = process.tail or ""
+    return f"[it ran on {process.host}, which has the whole output]\n{tail}"
