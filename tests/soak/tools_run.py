@@ -35,4 +35,3 @@ def run() -> Table:
         rows=(*rows, ("violations", *(wrong[database] for database in DATABASES))),
         passed=not wrong,
     )
-

@@ -6,6 +6,7 @@ import asyncio
 import enum
 import json
 import os
+import secrets
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -171,11 +172,13 @@ class ProcessFolder:
         The first reason counts. Its supervisor asks it to end, and kills it 5 seconds later.
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = self.path / f"{STOP}.{os.getpid()}"
-        made.write_text(reason, encoding="utf-8")
-        with suppress(FileExistsError):
-            os.link(made, self.path / STOP)
-        made.unlink()
+        if not (self.path / STOP).exists():
+            # There as a whole or not at all, and never replaced.
+            made = self.path / f"{STOP}.{secrets.token_hex(4)}"
+            made.write_text(reason, encoding="utf-8")
+            with suppress(FileExistsError):
+                os.link(made, self.path / STOP)
+            made.unlink()
         self._write_lines(b"\n")
 
     def send_input(self, key: str, text: str, *, end: bool = False) -> bool:

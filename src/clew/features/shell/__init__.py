@@ -12,7 +12,7 @@ from clew.features.shell.settings import LONGEST_WAIT, ShellSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.plugin import Registry, TurnContext
+    from clew.plugin import FeatureContext, Registry, TurnContext
 
 #: A call ends before: its command goes on in the background.
 _LONGER_THAN_ALL: Final = timedelta(seconds=LONGEST_WAIT + 60)
@@ -28,6 +28,14 @@ def register(registry: Registry) -> None:
         registry.add_tool(
             tool, effect="idempotent", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
         )
+    registry.add_service("processes", run_watcher)
+
+
+async def run_watcher(context: FeatureContext) -> None:
+    """Watch the processes of this machine."""
+    from clew.features.shell.watcher import ProcessWatcher  # noqa: PLC0415  (heavy)
+
+    await ProcessWatcher(context).run()
 
 
 def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[..., object]]:

@@ -38,7 +38,7 @@ _PERSON: Final = "stopped: the turn was stopped"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CommandCall:
+class ShellCall:
     """A call of the model that runs a command."""
 
     argv: Sequence[str]
@@ -60,7 +60,7 @@ async def run_shell(command: str, *, seconds: int, background: bool, foreground:
     """
     check_argument("command", command)
     return await _run(
-        CommandCall(
+        ShellCall(
             argv=["/bin/sh", "-c", _SHELL, "sh", command],
             text=command,
             background=background,
@@ -78,7 +78,7 @@ async def run_python(code: str, *, seconds: int, foreground: float) -> str:
     """
     check_argument("code", code)
     return await _run(
-        CommandCall(
+        ShellCall(
             argv=["-I", "-u", "-X", "utf8", "-c", code],
             text=code,
             background=False,
@@ -112,7 +112,7 @@ def check_argument(name: str, text: str) -> None:
         )
 
 
-async def _run(call: CommandCall) -> str:
+async def _run(call: ShellCall) -> str:
     context = get_turn_context()
     if context is None or context.call_key is None:
         raise SandboxError("commands run in turns only")
@@ -125,7 +125,7 @@ async def _run(call: CommandCall) -> str:
         raise
 
 
-async def _ask(context: TurnContext, call: CommandCall) -> ShellProcess:
+async def _ask(context: TurnContext, call: ShellCall) -> ShellProcess:
     """Store the process of the call, or find the one that was stored when it ran before."""
     assert context.call_key is not None
     policy = (await find_sandbox(context)).policy
@@ -145,7 +145,7 @@ async def _ask(context: TurnContext, call: CommandCall) -> ShellProcess:
     return await context.services.store.write(processes.ask_process, asked)
 
 
-async def _start(context: TurnContext, process: ShellProcess, call: CommandCall) -> ShellProcess:
+async def _start(context: TurnContext, process: ShellProcess, call: ShellCall) -> ShellProcess:
     """Start the process, unless that was done before: two supervisors never run one command."""
     services = context.services
     if process.state is not ProcessState.ASKED or process.host != supervision.get_host():
@@ -156,7 +156,7 @@ async def _start(context: TurnContext, process: ShellProcess, call: CommandCall)
     return process
 
 
-async def _make_order(context: TurnContext, call: CommandCall) -> SupervisorOrder:
+async def _make_order(context: TurnContext, call: ShellCall) -> SupervisorOrder:
     found = await find_sandbox(context)
     sandbox, policy = found.choice.require_sandbox(), _lower_limit(found.policy, call.seconds)
     argv, readable = call.argv, ()
@@ -184,7 +184,7 @@ def _find_python(level: str) -> tuple[str, Sequence[Path]]:
     return str(python.executable), python.readable
 
 
-async def _wait(context: TurnContext, process: ShellProcess, call: CommandCall) -> str:
+async def _wait(context: TurnContext, process: ShellProcess, call: ShellCall) -> str:
     services, limit = context.services, context.services.settings.sandbox.output
     if process.background and process.state.is_open:
         return format_unfinished(process, "", asked=call.background)

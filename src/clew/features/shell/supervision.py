@@ -83,6 +83,15 @@ async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess
     return await context.store.write(processes.settle_process, process.id, end, text=text)
 
 
+async def settle_unstarted(context: FeatureContext, process: ShellProcess) -> None:
+    """Store the end of a process that was told to stop before it was started: it never is."""
+    folder = find_folder(context.settings, process.id)
+    if folder.look() is Life.NEW:
+        end = ProcessEnd(state=ProcessState.STOPPED, why=process.stop_reason)
+        text = format_completion(process, end)
+        await context.store.write(processes.settle_process, process.id, end, text=text)
+
+
 async def wait_for_end(
     context: FeatureContext, process: ShellProcess, *, seconds: float
 ) -> ShellProcess:
