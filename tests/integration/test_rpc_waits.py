@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
+import os
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -62,12 +62,6 @@ async def test_it_waits_for_a_server_that_is_starting_and_says_so_once(
         assert has_said(1)
 
 
-def start_and_end_process() -> int:
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return process.pid
-
-
 async def test_a_silent_program_on_the_port_of_a_killed_server_is_not_waited_for(
     tmp_path: Path,
 ) -> None:
@@ -75,7 +69,7 @@ async def test_a_silent_program_on_the_port_of_a_killed_server_is_not_waited_for
     (tmp_path / "run").mkdir()
     (socket, *_) = bind_sockets(settings.api)
     with socket:
-        address = {"url": base_url(socket), "name": "here", "pid": start_and_end_process()}
+        address = {"url": base_url(socket), "name": "here", "pid": os.getpid()}
         (tmp_path / "run" / "api.json").write_text(json.dumps(address), encoding="utf-8")
         async with AsyncExitStack() as stack:
             assert await connect_to_server(settings, stack, patience=0.1) is None

@@ -22,6 +22,9 @@ COMMANDS: Final = {
     "chat": LazyCommand("clew.cli.chat", "chat", "Talk to the agent."),
     "setup": LazyCommand("clew.cli.setup", "setup", "Choose a model, try it, and chat."),
     "serve": LazyCommand("clew.cli.serve", "serve", "Run the gateway: channels and API."),
+    "service": LazyCommand(
+        "clew.cli.service.commands", "service", "Run the gateway around the clock."
+    ),
     "rpc": LazyCommand("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
     "sessions": LazyCommand(
         "clew.cli.sessions", "sessions", "List, search and change conversations."

@@ -9,12 +9,15 @@ engine.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import gc
+import os
 import signal
 import sys
+import threading
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import structlog
@@ -29,6 +32,7 @@ from clew.background import cancel_and_wait, run_in_background
 from clew.cli.common import fast_import
 from clew.cli.logs import logs_to_stderr
 from clew.cli.model_check import check_models_usable
+from clew.cli.service.notifier import ServiceNotifier
 from clew.cli.settings_check import find_settings_problems
 from clew.config import ensure_home
 from clew.errors import GatewayRunning, PortTaken, SettingsError
@@ -50,6 +54,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+#: Seconds after a signal to stop: process managers kill after ten, and all is stored anyway.
+_STOP_WITHIN: Final = 9.0
+
 
 def run_gateway(settings: Settings) -> None:
     """
@@ -57,11 +64,15 @@ def run_gateway(settings: Settings) -> None:
 
     :raises ClewError: if the gateway cannot start
     """
+    notifier = ServiceNotifier.take_from(os.environ)
+    # A process manager that kills a hung gateway by SIGABRT gets the place where it hangs.
+    if not faulthandler.is_enabled():
+        faulthandler.enable()
     with (
         logs_to_stderr(settings),
         asyncio.Runner(loop_factory=_get_loop_factory()) as runner,
     ):
-        runner.run(run_until_signalled(lambda: _serve_gateway(settings)))
+        runner.run(run_until_signalled(lambda: _serve_gateway(settings, notifier)))
 
 
 def _get_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -73,18 +84,24 @@ def _get_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def run_until_signalled(work: Callable[[], Awaitable[None]]) -> None:
-    """Run ``work`` until it is done, or SIGTERM or SIGINT arrives."""
+    """
+    Run ``work`` until it is done, or SIGTERM or SIGINT arrives.
+
+    A program that has not ended ten seconds after the signal, as with a thread that hangs, is
+    ended then: the next one goes on with what is stored.
+    """
     me = asyncio.current_task()
     assert me is not None
     told: list[signal.Signals] = []
+    loop = asyncio.get_running_loop()
 
     def handle_signal(number: signal.Signals) -> None:
         log.info("stopping", signal=number.name)
         if not told:
             me.cancel()
+            _limit_shutdown(loop)
         told.append(number)
 
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):  # Windows: Ctrl-C is KeyboardInterrupt there
             loop.add_signal_handler(number, handle_signal, number)
@@ -96,7 +113,22 @@ async def run_until_signalled(work: Callable[[], Awaitable[None]]) -> None:
     log.info("stopped")
 
 
-async def _serve_gateway(settings: Settings) -> None:
+def _limit_shutdown(loop: asyncio.AbstractEventLoop) -> None:
+    """End the process in time, whatever its event loop and its threads do."""
+
+    def end_process() -> None:
+        if not loop.is_closed():
+            tasks = sorted(task.get_name() for task in asyncio.all_tasks(loop))
+            log.warning("stopped_late", seconds=_STOP_WITHIN, tasks=tasks)
+        os._exit(0)
+
+    # Never cancelled: threads that hang keep a process from ending after its last line.
+    limit = threading.Timer(_STOP_WITHIN, end_process)
+    limit.daemon = True
+    limit.start()
+
+
+async def _serve_gateway(settings: Settings, notifier: ServiceNotifier) -> None:
     if found := find_settings_problems(settings):
         raise SettingsError(*found)
     ensure_home(settings)
@@ -141,6 +173,10 @@ async def _serve_gateway(settings: Settings) -> None:
                 name=name,
             )
         )
+        notifier.report_ready(url)
+        watched = run_in_background(notifier.keep_watchdog(), name="watchdog")
+        await stack.enter_async_context(watched)
+        stack.callback(notifier.report_stopping)
         await server
 
 
@@ -178,7 +214,7 @@ def _bind_sockets(settings: Settings) -> list[socket.socket]:
         running = discover_server(settings.home)
         if running is None or running.pid is None or not running.url.endswith(f":{taken.port}"):
             raise
-        if running.is_process_gone():
+        if not running.is_running:
             raise  # it was killed, and another program has its port
         raise GatewayRunning(str(settings.home), pid=running.pid, url=running.url) from taken
 

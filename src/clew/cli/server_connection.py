@@ -34,7 +34,7 @@ async def connect_to_server(
     try:
         return await stack.enter_async_context(connect())
     except ServerSilent:
-        if found.is_process_gone():
+        if not found.is_running:
             return None  # it was killed, and another program has its port
         raise
     except ConnectionLost:

@@ -58,7 +58,15 @@ def _iter_private_paths(folder: Path) -> Iterator[Path]:
     """Yield the paths that only the owner may use; a link counts as its target."""
     yield folder
     yield from (folder / name for name in FOLDERS if (folder / name).is_dir())
-    for pattern in ("config.toml", "*.db", "*.db-wal", "*.db-shm", "logs/*", "run/*"):
+    for pattern in (
+        "config.toml",
+        "service.env",
+        "*.db",
+        "*.db-wal",
+        "*.db-shm",
+        "logs/*",
+        "run/*",
+    ):
         yield from (path for path in folder.glob(pattern) if path.is_file())
 
 
@@ -99,11 +107,11 @@ def check_port(settings: ApiSettings, home: Path | None = None) -> DoctorFinding
         if _is_clew_gateway(host, settings.port):
             return ok(what, f"a gateway answers at {place}")
         told = None if home is None else discover_server(home)
-        if told is not None and told.url.endswith(f":{settings.port}"):
+        if told is not None and told.is_running and told.url.endswith(f":{settings.port}"):
             return warn(
                 what,
-                f"the gateway of this home is registered at {place}, but does not answer now",
-                fix="try again in a moment; it may be busy, or another program has its port",
+                f"the gateway of this home runs at {place}, but does not answer now",
+                fix="try again in a moment",
             )
         return fail(
             what,

@@ -1,0 +1,1 @@
+"""Process managers for the tests of services."""
