@@ -61,7 +61,7 @@ def contain(home: Path, *argv: str) -> Sequence[str]:
     return (
         *("bwrap", "--unshare-user", "--disable-userns", "--uid", "10001", "--gid", "10001"),
         *("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *("--tmpfs", "/run", "--bind", str(home), str(home), *argv),
+        *("--tmpfs", "/run", "--tmpfs", "/tmp", "--bind", str(home), str(home), *argv),
     )
 
 
@@ -77,7 +77,7 @@ def has_needed_options() -> bool:
 @needs_landlock
 @pytest.mark.skipif(not has_needed_options(), reason="this bubblewrap cannot forbid namespaces")
 def test_a_gateway_works_in_it_and_its_commands_run_in_the_next_sandbox(clew: Clew) -> None:
-    clew.home.mkdir(parents=True)
+    clew.home.mkdir(parents=True, mode=0o700)
     check = json.loads(re.findall(r"^    CMD (\[.+\])$", RECIPE, re.MULTILINE)[0])
     assert check[0] == "clew"
     environ = {**clew.environ, "CLEW_API__PORT": "0"}
@@ -99,4 +99,4 @@ def test_a_gateway_works_in_it_and_its_commands_run_in_the_next_sandbox(clew: Cl
             gateway.kill()
     findings = {each["what"]: each for each in json.loads(told.stdout)["findings"]}
     assert findings["sandbox"]["level"] == "ok", findings["sandbox"]
-    assert findings["sandbox"]["detail"].startswith("landlock at level work: ")
+    assert findings["sandbox"]["detail"].startswith("Landlock at level work: ")
