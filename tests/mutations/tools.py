@@ -137,7 +137,7 @@ TOOLS = (
     Mutation(
         name="web-secret-in-url",
         mechanism="a URL with a secret is not fetched",
-        file=f"{_WEB}/reading.py",
+        file=f"{_WEB}/page_text.py",
         old="if any(redact_secrets(one) != one for one in (url, unquote(url))):",
         new="if not url:",
         test=f"{_PAGES}a_url_with_a_secret_is_not_sent",
@@ -153,7 +153,7 @@ TOOLS = (
     Mutation(
         name="web-unseen-characters",
         mechanism="characters that people do not see are removed",
-        file=f"{_WEB}/reading.py",
+        file=f"{_WEB}/page_text.py",
         old='return _UNSEEN_CHARACTERS.sub("", strip_sequences(text))',
         new="return strip_sequences(text)",
         test=f"{_PAGES}text_that_is_hidden_by_its_style_or_its_characters_is_removed",
