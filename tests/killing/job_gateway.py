@@ -1,12 +1,10 @@
-"""A gateway that only fires jobs, by a clock in a file: ``python -m tests.killing.job_gateway``."""
+"""A gateway that only fires jobs, by a clock in a file."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
@@ -27,8 +25,13 @@ from tests.integration.api_server import settings_for
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from clew.store.contract import Store
+
+
+#: Seconds between two looks at the jobs.
+_PAUSE = 0.02
 
 
 class FileClock:
@@ -51,6 +54,11 @@ async def open_with_jobs(url: str, home: Path, clock: Path) -> Store:
     return await open_store(url, home=home, clock=FileClock(clock), features=features.schemas)
 
 
+def main(url: str, home: Path, clock: Path) -> None:
+    """Run a gateway in a process of its own."""
+    asyncio.run(run_gateway(url, home, clock))
+
+
 async def run_gateway(url: str, home: Path, clock: Path) -> None:
     """Fire jobs until the end of the process."""
     async with await open_with_jobs(url, home, clock) as store:
@@ -59,7 +67,7 @@ async def run_gateway(url: str, home: Path, clock: Path) -> None:
         scheduler = Scheduler(context, ScheduleSettings())
         while True:
             if not await scheduler.fire_due():
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(_PAUSE)
 
 
 async def prepare(url: str, home: Path, clock: Path, jobs: int) -> None:
@@ -83,7 +91,3 @@ def set_clock(path: Path, minutes: float) -> None:
     new = path.with_suffix(".new")
     new.write_text(str(int(moment.timestamp() * 1000)), encoding="ascii")
     new.replace(path)
-
-
-if __name__ == "__main__":
-    asyncio.run(run_gateway(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))

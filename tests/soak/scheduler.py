@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.features.schedule.jobs import list_due_jobs
 from clew.store.checks.registry import find_all
-from tests.killing import job_gateway
+from tests.killing import job_gateway, processes
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
     from pathlib import Path
 
     from clew.store.contract import Store, Tx
@@ -86,7 +85,7 @@ def fire_under_kills(
 async def _pass_minutes(
     url: str,
     home: Path,
-    running: list[subprocess.Popen[bytes]],
+    running: list[BaseProcess],
     *,
     minutes: int,
     when: set[int],
@@ -104,14 +103,13 @@ async def _pass_minutes(
         return await store.read(_count, len(findings))
 
 
-def _start(url: str, home: Path, clock: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.killing.job_gateway", url, str(home), str(clock)]
-    return subprocess.Popen(command)
+def _start(url: str, home: Path, clock: Path) -> BaseProcess:
+    return processes.fork(job_gateway.main, url, home, clock)
 
 
-def _kill(gateway: subprocess.Popen[bytes]) -> None:
+def _kill(gateway: BaseProcess) -> None:
     gateway.kill()
-    gateway.wait()
+    processes.ended(gateway)
 
 
 async def _is_idle(store: Store) -> bool:
