@@ -13,13 +13,15 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 FORKS = multiprocessing.get_context("forkserver")
 # The main module of a test run is imported by each child, which is free if it is there already.
@@ -60,6 +62,31 @@ def run(
             raise subprocess.TimeoutExpired(list(args), within, out.result(), err.result())
     assert code is not None
     return subprocess.CompletedProcess(list(args), code, out.result(), err.result())
+
+
+@contextmanager
+def started(
+    args: Sequence[str], *, environ: Mapping[str, str]
+) -> Generator[tuple[BaseProcess, IO[str]]]:
+    """``clew`` with ``args``, as a process of its own, and its output; killed at the end."""
+    pipes: list[tuple[Any, Any]] = [FORKS.Pipe(duplex=False) for _ in _STREAMS]
+    (its_in, our_in), (our_out, its_out), (our_err, its_err) = pipes
+    theirs = (its_in, its_out, its_err)
+    process = FORKS.Process(
+        target=_program, args=(tuple(args), dict(environ), Path.cwd(), theirs), daemon=True
+    )
+    with _looking:
+        process.start()
+    for end in (*theirs, our_in):
+        end.close()
+    with ThreadPoolExecutor(1) as readers:
+        readers.submit(_read, our_err)
+        try:
+            with our_out, open(our_out.fileno(), encoding="utf-8", closefd=False) as output:
+                yield process, output
+        finally:
+            process.kill()
+            process.join()
 
 
 def _read(end: Connection[Any, Any]) -> str:

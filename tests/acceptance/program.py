@@ -20,6 +20,7 @@ from tests.waiting import block_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
+    from multiprocessing.process import BaseProcess
 
     from clew.testing import FakeProvider
 
@@ -113,6 +114,18 @@ class Clew:
             if word != "ready":
                 process.kill()
                 raise AssertionError(process.communicate())
+            yield url, process
+
+    @contextmanager
+    def serving_forked(self) -> Generator[tuple[str, BaseProcess]]:
+        """``clew serve`` as ``serving``, forked from a process that has imported everything."""
+        environ = {**self.environ, "CLEW_API__PORT": "0"}
+        with (
+            forking.started(["serve"], environ=environ) as (process, output),
+            asking(self.home, self.environ),
+        ):
+            word, _, url = output.readline().strip().partition(" ")
+            assert word == "ready", word
             yield url, process
 
 

@@ -6,13 +6,15 @@ import asyncio
 import json
 import threading
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
 
 from clew.config.workspaces import find_workspace
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.entry import Role
-from clew.core.scope import LOCAL
+from clew.core.route import Route
+from clew.core.scope import LOCAL, scope_of
 from clew.features.schedule.jobs import JobKind, JobPlace, JobState, QuietRule, list_jobs
 from clew.features.schedule.planning import CatchUp
 from clew.features.schedule.service import Scheduler
@@ -236,6 +238,35 @@ async def test_a_conversation_that_is_deleted_takes_its_rows(
             pass
         assert await world.store.read(list_jobs, viewer=LOCAL, done=True) == []
         assert await world.fires(job) == []
+
+
+async def test_a_chat_that_gets_another_id_keeps_its_jobs_its_conversations_and_its_files(
+    tmp_path: Path, store_url: str
+) -> None:
+    old = Route(platform="telegram", kind="group", chat="-5")
+    new = replace(old, kind="supergroup", chat="-1005")
+    async with open_jobs(tmp_path, store_url) as world:
+        home = await world.say("hello", old)
+        job = await world.add(every="1h", owner=owner_of(home, old))
+        # Nobody has ever written in this topic.
+        topic = await world.add(every="1h", owner=owner_of(home, replace(old, thread="7")))
+        other = await world.add(every="1h", owner=owner_of(None))
+        files = find_workspace(world.settings, scope_of(old)).root
+        files.mkdir(parents=True)
+        (files / "plan").write_text("roses")
+        for _ in range(2):
+            await world.engine.channel_inbox.migrate_route(old, new)
+        moved = find_workspace(world.settings, scope_of(new)).root
+        assert (moved / "plan").read_text() == "roses"
+        found = await world.store.read(list_jobs, viewer=scope_of(new))
+        assert [one.route for one in found] == [new.key, replace(new, thread="7").key]
+        assert await world.store.read(conversations.get_scope, home) == scope_of(new)
+        assert (await world.get(other)).route == CHAT.key
+        await world.step(hours=1)
+        assert await world.states(job) == await world.states(topic) == ["done"]
+        routes = "SELECT DISTINCT route FROM delivery WHERE route LIKE '%100%' ORDER BY route"
+        told = await world.store.read(lambda t: t.fetch_column(routes))
+        assert told == [new.key, replace(new, thread="7").key]
 
 
 @needs_bubblewrap

@@ -51,6 +51,23 @@ def find_workspace(settings: Settings, scope: str) -> Workspace:
     return Workspace(settings.home.resolve() / WORK_FOLDER / name_folder(scope))
 
 
+def move_workspace(settings: Settings, old: str, new: str) -> bool:
+    """
+    Give a scope the workspace of another one that has become it; repeatable.
+
+    :return: ``False`` if there is nothing to move, or the new scope has files of its own
+    """
+    source, target = find_workspace(settings, old).root, find_workspace(settings, new).root
+    if source == target or not source.is_dir():
+        return False
+    try:
+        source.rename(target)
+    except OSError:
+        # Files that were made under the new id stay where they are, and so do the old ones.
+        return False
+    return True
+
+
 def check_sandbox(settings: Settings) -> None:
     """
     Reject a level that is not available yet, and a workspace with private files.

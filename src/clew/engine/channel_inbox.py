@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from clew.config.workspaces import move_workspace
 from clew.core.access import ButtonOutcome, ChannelActor
 from clew.core.attachments import FetchedFile
 from clew.core.channel_events import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxKind, NewInput
+from clew.core.scope import scope_of
 from clew.core.text import sanitize_text
 from clew.engine.validation import MAX_MESSAGE_LENGTH
 from clew.store.transactions import attachments, channel_inbox, chat_migration, inbox
@@ -171,8 +174,10 @@ class ChannelInbox:
         await self.migrate_route(route, replace(route, chat=chat, user=None, thread=None))
 
     async def migrate_route(self, old: Route, new: Route) -> None:
-        """Move the conversations of a chat that has another id."""
+        """Move the conversations of a chat that has another id, and its workspace."""
         await self._store.write(chat_migration.migrate_chat, old, new)
+        settings = self._services.feature_context.settings
+        await asyncio.to_thread(move_workspace, settings, scope_of(old), scope_of(new))
 
     def _build_input(
         self,

@@ -248,6 +248,8 @@ class Registry:
         source: str | Mapping[str, str],
         *,
         of_conversation: Mapping[str, str] = MappingProxyType({}),
+        of_route: Mapping[str, str] = MappingProxyType({}),
+        of_scope: Mapping[str, str] = MappingProxyType({}),
         checks: Sequence[Check] = (),
     ) -> None:
         """
@@ -255,6 +257,7 @@ class Registry:
 
         Every table is named ``NAME`` or ``NAME_…``. ``of_conversation`` names the column
         with the conversation's id of each table whose rows go when it is deleted;
+        ``of_route`` and ``of_scope`` name columns that change when a chat gets another id;
         ``checks`` are run by ``clew fsck``.
         """
         self._features.claim(self.name, "tables", self.name)
@@ -263,6 +266,8 @@ class Registry:
                 feature=self.name,
                 source=source,
                 of_conversation=dict(of_conversation),
+                of_route=dict(of_route),
+                of_scope=dict(of_scope),
                 checks=tuple(checks),
             )
         )

@@ -8,7 +8,7 @@ can be made again in a copy where its package is not installed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, LiteralString, cast
+from typing import TYPE_CHECKING, Literal, LiteralString, cast
 
 from clew.errors import StoreUnusable
 from clew.store.copying.tables import list_tables, sql_name
@@ -41,6 +41,9 @@ class FeatureTable:
     key: tuple[LiteralString, ...]
     #: Holds the conversation with which its rows are deleted.
     conversation_column: LiteralString | None
+    #: They hold the route, and the scope, of a chat, and change with its id.
+    route_column: LiteralString | None
+    scope_column: LiteralString | None
 
 
 def migrate_features(t: Tx, schemas: Iterable[FeatureSchema]) -> list[str]:
@@ -123,17 +126,22 @@ def _record_tables(t: Tx, schema: FeatureSchema) -> None:
                 f"the table {table.name} of the feature {schema.feature!r} has no primary key: "
                 "its rows could not be copied; nothing was changed"
             )
-        column = schema.of_conversation.get(table.name)
+        columns = (schema.of_conversation, schema.of_route, schema.of_scope)
         t.execute(
             """
-            INSERT INTO feature_table (name, feature, key_columns, conversation_column)
-            VALUES ($1, $2, $3, $4)
+            INSERT INTO feature_table (
+                name, feature, key_columns, conversation_column, route_column, scope_column
+            ) VALUES ($1, $2, $3, $4, $5, $6)
             """,
             table.name,
             schema.feature,
             ",".join(table.key),
-            None if column is None else sql_name(column),
+            *(_name_column(one.get(table.name)) for one in columns),
         )
+
+
+def _name_column(column: str | None) -> LiteralString | None:
+    return None if column is None else sql_name(column)
 
 
 def read_feature_statements(t: Tx, wanted: Dialect) -> Sequence[str]:
@@ -152,16 +160,21 @@ def create_feature_tables(t: Tx, statements: Iterable[str]) -> None:
 def list_feature_tables(t: Tx) -> list[FeatureTable]:
     """Return the tables of all features, also of those that are not installed."""
     rows = t.fetch_all(
-        "SELECT name, feature, key_columns, conversation_column FROM feature_table ORDER BY name"
+        """
+        SELECT name, feature, key_columns, conversation_column, route_column, scope_column
+        FROM feature_table ORDER BY name
+        """
     )
     return [
         FeatureTable(
             name=sql_name(name),
             feature=feature,
             key=tuple([sql_name(column) for column in key.split(",")]),
-            conversation_column=None if column is None else sql_name(column),
+            conversation_column=_name_column(conversation),
+            route_column=_name_column(route),
+            scope_column=_name_column(scope),
         )
-        for name, feature, key, column in rows
+        for name, feature, key, conversation, route, scope in rows
     ]
 
 
@@ -180,6 +193,25 @@ def delete_feature_rows(t: Tx, conversation: str, rows: int) -> bool:
         if found:
             return True
     return False
+
+
+def list_feature_routes(t: Tx) -> list[str]:
+    """Return the routes that rows of features name."""
+    found: list[str] = []
+    for table in list_feature_tables(t):
+        if (column := table.route_column) is not None:
+            found += t.fetch_column(
+                f"SELECT DISTINCT {column} FROM {table.name} WHERE {column} IS NOT NULL"
+            )
+    return found
+
+
+def move_feature_rows(t: Tx, kind: Literal["route", "scope"], old: str, new: str) -> None:
+    """Put another route, or another scope, in the place of one in the rows of features."""
+    for table in list_feature_tables(t):
+        column = table.route_column if kind == "route" else table.scope_column
+        if column is not None:
+            t.execute(f"UPDATE {table.name} SET {column} = $2 WHERE {column} = $1", old, new)
 
 
 def _trusted_sql(told: str) -> LiteralString:

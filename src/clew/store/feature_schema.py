@@ -52,6 +52,9 @@ class FeatureSchema:
     source: str | Mapping[str, str]
     #: By table: the column with the conversation with which its rows are deleted.
     of_conversation: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: By table: the columns with the route, and with the scope, of a chat, whose id may change.
+    of_route: Mapping[str, str] = field(default_factory=dict[str, str])
+    of_scope: Mapping[str, str] = field(default_factory=dict[str, str])
     checks: tuple[Check, ...] = ()
 
     def owns_table(self, table: str) -> bool:
@@ -111,6 +114,8 @@ class FeatureSchema:
         created = {name for sql in texts for name in _CREATED_TABLE.findall(sql)}
         if missing := sorted(self.of_conversation.keys() - created):
             raise self._error(f"there is no table {missing[0]!r} of which rows could be deleted")
+        if missing := sorted((self.of_route.keys() | self.of_scope.keys()) - created):
+            raise self._error(f"there is no table {missing[0]!r} of which rows could be moved")
 
     def _error(self, what: str) -> SettingsError:
         return SettingsError(f"the migrations of the feature {self.feature!r}: {what}")

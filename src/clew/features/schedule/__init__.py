@@ -53,6 +53,8 @@ def register(registry: Registry) -> None:
     registry.add_migrations(
         f"{__name__}.migrations",
         of_conversation={"schedule_job": "conversation", "schedule_fire": "conversation"},
+        of_route={"schedule_job": "route"},
+        of_scope={"schedule_job": "scope"},
         checks=CHECKS,
     )
 
