@@ -99,6 +99,8 @@ async def _pass_minutes(
                 _kill(running.pop(0))
                 running.append(_start(url, home, clock))
             await wait_until(partial(_is_idle, store), seconds=_PATIENCE)
+            # Somebody else answers: the next slot of a turn starts as well.
+            await store.write(_end_runs)
         findings = await store.read(find_all)
         return await store.read(_count, len(findings))
 
@@ -116,6 +118,12 @@ async def _is_idle(store: Store) -> bool:
     return not await store.read(list_due_jobs, limit=1)
 
 
+def _end_runs(t: Tx) -> None:
+    t.execute(
+        "UPDATE schedule_fire SET state = 'done', ended_at = $1 WHERE state = 'started'", t.now
+    )
+
+
 def _count(t: Tx, findings: int) -> Fired:
     return Fired(
         slots=t.fetch_value("SELECT count(*) FROM schedule_fire"),
@@ -127,8 +135,10 @@ def _count(t: Tx, findings: int) -> Fired:
         ),
         lost=t.fetch_value(
             """
-            SELECT count(*) FROM schedule_fire f WHERE f.state = 'started' AND NOT EXISTS (
+            SELECT count(*) FROM schedule_fire f WHERE f.state IN ('started', 'done')
+            AND NOT EXISTS (
                 SELECT 1 FROM inbox i WHERE i.id = f.input
+                UNION ALL SELECT 1 FROM delivery d WHERE d.created_at = f.at AND f.input IS NULL
             )
             """
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -26,36 +26,22 @@ from clew.api.operation_scope import (
     NamedKind,
     OperationScope,
 )
-from clew.api.operations import HttpBinding, Operation, OperationRegistry
+from clew.api.operations import HttpBinding, OperationRegistry, make_operation
 from clew.errors import SettingsError
 from clew.plugin.declarations import OperationSource
 from clew.wire import methods, models
 from clew.wire.params import Params
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from clew.api.endpoints import Endpoint
     from clew.api.operations import AnyOperation, Operations
     from clew.plugin.registry import Features
-    from clew.wire.methods import RpcMethod
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=BaseModel)
 
 
-def _ordered(
-    definition: RpcMethod[P, R],
-    handler: Callable[[Any, P], Awaitable[R]],
-    scope: OperationScope,
-    *http: HttpBinding,
-    is_ordered: bool = True,
-) -> AnyOperation:
-    return Operation(
-        definition=definition, handler=handler, scope=scope, is_ordered=is_ordered, http=http
-    )
-
-
+_ordered = make_operation
 _concurrent = partial(_ordered, is_ordered=False)
 
 _TARGET = OperationScope(names={"conversation": NamedKind.TARGET})

@@ -82,6 +82,19 @@ class Operation(Generic[P, R]):
 AnyOperation = Operation[Any, Any]
 
 
+def make_operation(
+    definition: RpcMethod[P, R],
+    handler: Callable[[Any, P], Awaitable[R]],
+    scope: OperationScope,
+    *http: HttpBinding,
+    is_ordered: bool = True,
+) -> AnyOperation:
+    """Return an operation that waits for earlier requests of the same client, or does not."""
+    return Operation(
+        definition=definition, handler=handler, scope=scope, is_ordered=is_ordered, http=http
+    )
+
+
 class Operations:
     """All operations of a server; they do not change."""
 

@@ -239,8 +239,14 @@ def log(program: CliContext, *, job: str, limit: int, as_json: bool) -> None:
         notes.print_dim("it has not fired yet")
         return
     rows = [
-        (one["slot"], one["state"], one["conversation"] or "-", one["reason"] or "-")
+        (
+            one["slot"],
+            one["state"],
+            one["report"] or "-",
+            one["conversation"] or "-",
+            one["reason"] or "-",
+        )
         for one in found
     ]
-    for line in format_table(("SLOT", "STATE", "CONVERSATION", "REASON"), rows):
+    for line in format_table(("SLOT", "STATE", "REPORT", "CONVERSATION", "REASON"), rows):
         out.write(line + "\n")

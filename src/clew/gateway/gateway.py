@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, cast
 import structlog
 
 from clew.commands.builtin import BUILTIN_REGISTRY
-from clew.core.access import AccessPolicy
+from clew.config.channel_access import make_access_policy
 from clew.core.double_text import parse_rule
 from clew.core.health import DeliveryLimits
 from clew.errors import SettingsError
@@ -120,15 +120,7 @@ def make_channel_spec(
         create_channel=create_channel,
         commands=commands,
         policy=ChannelPolicy(
-            access_policy=AccessPolicy(
-                allow=frozenset(channel.allow),
-                operators=frozenset(channel.operators),
-                groups=frozenset(channel.groups),
-                mention=channel.mention,
-                open_groups=channel.open_groups,
-                people_answer=people_answer,
-                codes=channel.pairing == "on" or (channel.pairing == "auto" and not channel.allow),
-            ),
+            access_policy=make_access_policy(channel, people_answer=people_answer),
             double_text=parse_rule(channel.double_text or double_text, people=True),
             per_user_groups=channel.apart,
             largest_file=channel.largest_file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -64,7 +65,14 @@ def register(registry: Registry) -> None:
 
         await Scheduler(context, settings.get()).run()
 
+    async def prune(context: FeatureContext) -> None:
+        """Remove what is older than the settings keep."""
+        from clew.features.schedule.pruning import prune_jobs  # noqa: PLC0415  (needed by gateways only)
+
+        await prune_jobs(context, settings.get())
+
     registry.add_service("schedule", run_scheduler)
+    registry.add_periodic(prune, every=timedelta(hours=1), name="old fires of jobs")
     registry.add_tool(make_tool(settings.get), effect="idempotent", facts=make_facts)
     registry.add_command(
         Command(
@@ -88,4 +96,4 @@ async def run_jobs_command(call: CommandCall, argument: str) -> str:
 def _make_operation(name: str, get_settings: Callable[[], ScheduleSettings]) -> object:
     from clew.features.schedule import operations  # noqa: PLC0415  (only servers need them)
 
-    return operations.make_operation(name, get_settings)
+    return operations.find_operation(name, get_settings)

@@ -41,8 +41,7 @@ def _list(t: Tx, viewer: Scope) -> str:
 
 def _show(t: Tx, name: str, viewer: Scope) -> str:
     job = front.find_job(t, name, viewer=viewer)
-    fires = jobs.list_fires(t, job.id, limit=_SHOWN)
-    return f"{front.format_job(job)}\n{job.task}\n{front.format_log(job, fires)}"
+    return f"{front.format_job(job)}\n{job.task}\n{front.format_log(t, job, limit=_SHOWN)}"
 
 
 def _change(t: Tx, action: str, name: str, viewer: Scope) -> str:

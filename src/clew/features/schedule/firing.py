@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.clock import from_millis, to_millis
-from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.channel_events import OutboundMessage
 from clew.core.completion import Cause, make_completion_id, write_payload
 from clew.core.delivery import DeliveryKind
@@ -22,6 +21,7 @@ from clew.core.ids import ConversationId, DeliveryId
 from clew.core.inbox import InboxKind, NewInput
 from clew.core.run_report import with_report
 from clew.errors import NotFound
+from clew.features.schedule import access
 from clew.features.schedule.jobs import (
     JobKind,
     JobPlace,
@@ -30,7 +30,6 @@ from clew.features.schedule.jobs import (
     ScheduledJob,
     find_running_fire,
     lock_job,
-    pause_job,
     set_next_slot,
 )
 from clew.features.schedule.planning import (
@@ -41,7 +40,7 @@ from clew.features.schedule.planning import (
 )
 from clew.features.schedule.runs import get_run_state, settle_run
 from clew.features.schedule.wording import format_task, format_title
-from clew.store.transactions import conversations, inbox, pairings
+from clew.store.transactions import conversations, inbox
 from clew.store.transactions.completions import sum_unattended_tokens
 from clew.store.transactions.deliveries import deliver_to_chat
 
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.core.ids import OwnerId, SessionIdFactory
+    from clew.features.schedule.access import Policies
     from clew.features.schedule.planning import QuietHours
     from clew.store.contract import Tx
 
@@ -66,6 +66,7 @@ class FiringRules:
     session_ids: SessionIdFactory
     #: The process, for the commands that it runs.
     owner: OwnerId
+    policies: Policies
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,8 +84,8 @@ def fire_job(t: Tx, job_id: str, rules: FiringRules) -> CommandRun | None:
         return None
     if (running := find_running_fire(t, job.id)) is not None:
         settle_run(t, job, running)
-    if _is_shut_out(t, job):
-        pause_job(t, job, reason="no_access")
+    if access.is_excluded(t, job, rules.policies):
+        access.pause_excluded(t, job)
         return None
     if job.asked_at is not None:
         return _run_out_of_turn(t, job, rules)
@@ -103,16 +104,6 @@ def _run_out_of_turn(t: Tx, job: ScheduledJob, rules: FiringRules) -> CommandRun
     slot = min(job.asked_at, (job.next_slot or job.asked_at + 1) - 1)
     planned = PlannedSlot(from_millis(slot), _find_obstacle(t, job, rules))
     return _fire_slot(t, job, planned, rules)
-
-
-def _is_shut_out(t: Tx, job: ScheduledJob) -> bool:
-    """Return whether whoever created it may not talk to the agent any more."""
-    told = json.loads(job.payload)
-    if "account" not in told or "sender" not in told:
-        return False
-    account = ChannelAccount(channel=told["account"][0], account=told["account"][1])
-    status = pairings.lock_access_status(t, account, told["sender"]["id"])
-    return status in (AccessStatus.REMOVED, AccessStatus.BLOCKED)
 
 
 def _fire_due_slots(t: Tx, job: ScheduledJob, rules: FiringRules) -> CommandRun | None:

@@ -11,6 +11,7 @@ from clew.errors import UsageError
 from clew.features.schedule import jobs
 from clew.features.schedule.jobs import JobState
 from clew.features.schedule.making import JobOwner, JobRequest, create_job, list_next_fires
+from clew.features.schedule.reports import find_reports
 from clew.features.schedule.runs import get_run_state
 from clew.features.schedule.wording import describe_reason, format_fire, format_moments
 from clew.features.schedule.zones import find_zone
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from clew.core.scope import Scope
     from clew.features.schedule.jobs import JobFire, ScheduledJob
+    from clew.features.schedule.reports import ReportState
     from clew.plugin import TurnContext
     from clew.store.contract import Tx
 
@@ -107,13 +109,20 @@ def _find_question(t: Tx, job: ScheduledJob) -> str | None:
     return running.conversation if running is not None and waits else None
 
 
-def describe_fire(fire: JobFire, job: ScheduledJob) -> dict[str, Any]:
-    """Return a fire as programs get it."""
+def describe_fires(t: Tx, job: ScheduledJob, *, limit: int) -> list[dict[str, Any]]:
+    """Return the last fires of a job, newest first, as programs get them."""
+    fires = jobs.list_fires(t, job.id, limit=limit)
+    reports = find_reports(t, job, fires)
+    return [_describe_fire(fire, job, reports.get(fire.slot)) for fire in fires]
+
+
+def _describe_fire(fire: JobFire, job: ScheduledJob, report: ReportState | None) -> dict[str, Any]:
     [slot] = format_slots([fire.slot], job.zone)
     return {
         "slot": slot,
         "state": fire.state.value,
         "reason": describe_reason(fire.reason),
+        "report": None if report is None else report.value,
         "conversation": fire.conversation,
         "turn": fire.turn,
     }
@@ -136,6 +145,9 @@ def format_job(job: ScheduledJob) -> str:
     return f"{line}: next {'; '.join(format_moments(list_next_fires(job), job.zone))}"
 
 
-def format_log(job: ScheduledJob, fires: Sequence[JobFire]) -> str:
+def format_log(t: Tx, job: ScheduledJob, *, limit: int) -> str:
     """Return the last fires of a job, newest first."""
-    return "\n".join(format_fire(fire, job.zone) for fire in fires) or "It has not fired yet."
+    fires = jobs.list_fires(t, job.id, limit=limit)
+    reports = find_reports(t, job, fires)
+    lines = [format_fire(fire, job.zone, reports.get(fire.slot)) for fire in fires]
+    return "\n".join(lines) or "It has not fired yet."

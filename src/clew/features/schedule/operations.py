@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field
 
 from clew.api.operation_scope import CLIENTS
-from clew.api.operations import HttpBinding, Operation
+from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams, RequestBody
 from clew.core.route import Route
 from clew.core.scope import LOCAL, Scope, scope_of
@@ -74,11 +74,13 @@ class JobList(WireModel):
 
 
 class FireShape(WireModel):
-    """What became of one slot of a job."""
+    """The outcome of one slot of a job, and of its report."""
 
     slot: str
     state: str
     reason: str | None
+    #: ``delivered``, ``waiting`` or ``failed``, where a chat gets its report.
+    report: str | None
     conversation: str | None
     turn: str | None
 
@@ -88,7 +90,7 @@ class FireList(WireModel):
 
 
 class ListJobsParams(Params):
-    """Whether jobs that have ended are listed as well."""
+    """The jobs that are listed; with `done` those that have ended as well."""
 
     done: bool = False
 
@@ -167,6 +169,8 @@ def add_job(t: Tx, job_id: str, given: AddJobParams, *, zone: str, viewer: Scope
 def _find_owner(t: Tx, given: AddJobParams, viewer: Scope) -> JobOwner:
     route = None if given.route is None else Route.parse(given.route)
     conversation = None if route is None else resolve_route(t, route.key)
+    if route is not None and conversation is None:
+        raise UsageError(f"there is no chat {route.key}: write to the agent there first")
     if given.conversation is not None:
         conversation = resolve_conversation(t, given.conversation)
     scope = viewer if route is None else scope_of(route)
@@ -179,7 +183,7 @@ def _find_owner(t: Tx, given: AddJobParams, viewer: Scope) -> JobOwner:
     )
 
 
-def make_operation(name: str, get_settings: Callable[[], ScheduleSettings]) -> object:
+def find_operation(name: str, get_settings: Callable[[], ScheduleSettings]) -> AnyOperation:
     """Return an operation by its name."""
 
     async def add(call: OperationCall, given: AddJobParams) -> JobShape:
@@ -193,31 +197,7 @@ def make_operation(name: str, get_settings: Callable[[], ScheduleSettings]) -> o
         )
         return JobShape.model_validate(made)
 
-    return _make_add(add) if name == "job.add" else _OPERATIONS[name]
-
-
-def _make_add(
-    handler: Callable[[OperationCall, AddJobParams], Awaitable[JobShape]],
-) -> AnyOperation:
-    return Operation(
-        definition=RpcMethod(
-            name="job.add",
-            params=AddJobParams,
-            result=JobShape,
-            summary="Add a job; the answer names its next three fires.",
-            errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
-        ),
-        handler=handler,
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
-            method="POST",
-            path=_PATH,
-            summary="Add a job",
-            answer="The job, with its next fires",
-            body=AddJobRequest,
-        ),
-    )
+    return make_operation(_ADD, add, CLIENTS, _ADD_OVER_HTTP) if name == "job.add" else _KNOWN[name]
 
 
 async def _list_jobs(call: OperationCall, given: ListJobsParams) -> JobList:
@@ -268,45 +248,50 @@ async def _list_fires(call: OperationCall, given: LogParams) -> FireList:
 
 def describe_fires(t: Tx, name: str, *, limit: int, viewer: Scope) -> list[dict[str, Any]]:
     """Return the last fires of a job, newest first, as programs get them."""
-    job = front.find_job(t, name, viewer=viewer)
-    return [front.describe_fire(fire, job) for fire in jobs.list_fires(t, job.id, limit=limit)]
+    return front.describe_fires(t, front.find_job(t, name, viewer=viewer), limit=limit)
+
+
+_ADD: Final = RpcMethod(
+    name="job.add",
+    params=AddJobParams,
+    result=JobShape,
+    summary="Add a job; the answer names its next three fires.",
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
+)
+_ADD_OVER_HTTP: Final = HttpBinding(
+    method="POST",
+    path=_PATH,
+    summary="Add a job",
+    answer="The job, with its next fires",
+    body=AddJobRequest,
+)
+_of_job = partial(HttpBinding, answer="The job", subject="job")
+
+
+def _make_reader(
+    definition: RpcMethod[Any, Any],
+    handler: Callable[[OperationCall, Any], Awaitable[BaseModel]],
+    http: HttpBinding,
+) -> AnyOperation:
+    return make_operation(definition, handler, CLIENTS, http, is_ordered=False)
 
 
 def _make_change(action: str, summary: str, http: HttpBinding) -> AnyOperation:
-    return Operation(
-        definition=RpcMethod(
-            name=f"job.{action}",
-            params=JobParams,
-            result=JobShape,
-            summary=summary,
-            errors=(ErrorCode.NOT_FOUND,),
-        ),
-        handler=partial(_change_job, action),
-        is_ordered=True,
-        scope=CLIENTS,
-        http=http,
-    )
-
-
-def _bind_change(action: str, summary: str) -> HttpBinding:
-    return HttpBinding(
-        method="POST",
-        path=f"{_JOB_PATH}/{action}",
+    definition = RpcMethod(
+        name=f"job.{action}",
+        params=JobParams,
+        result=JobShape,
         summary=summary,
-        answer="The job",
-        subject="job",
+        errors=(ErrorCode.NOT_FOUND,),
     )
+    return make_operation(definition, partial(_change_job, action), CLIENTS, http)
 
 
-_OPERATIONS: Final[Mapping[str, AnyOperation]] = {
-    "job.list": Operation(
-        definition=RpcMethod(
-            name="job.list", params=ListJobsParams, result=JobList, summary="The jobs."
-        ),
-        handler=_list_jobs,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+_READERS: Final = (
+    _make_reader(
+        RpcMethod(name="job.list", params=ListJobsParams, result=JobList, summary="The jobs."),
+        _list_jobs,
+        HttpBinding(
             method="GET",
             path=_PATH,
             summary="What runs by itself",
@@ -314,61 +299,52 @@ _OPERATIONS: Final[Mapping[str, AnyOperation]] = {
             query=ListJobsQuery,
         ),
     ),
-    "job.get": Operation(
-        definition=RpcMethod(
+    _make_reader(
+        RpcMethod(
             name="job.get",
             params=JobParams,
             result=JobShape,
             summary="A job, with its next three fires.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_get_job,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
-            method="GET", path=_JOB_PATH, summary="A job", answer="The job", subject="job"
-        ),
+        _get_job,
+        _of_job(method="GET", path=_JOB_PATH, summary="A job"),
     ),
-    "job.run": _make_change(
-        "run",
-        "Run a job as soon as possible, beside its schedule.",
-        _bind_change("run", "Run it as soon as possible"),
-    ),
-    "job.pause": _make_change(
-        "pause", "Stop a job until it is resumed.", _bind_change("pause", "Stop it until resumed")
-    ),
-    "job.resume": _make_change(
-        "resume", "Let a paused job fire again.", _bind_change("resume", "Let it fire again")
-    ),
-    "job.remove": _make_change(
-        "remove",
-        "Remove a job and its log; a run that has begun goes on.",
-        HttpBinding(
-            method="DELETE",
-            path=_JOB_PATH,
-            summary="Remove it and its log",
-            answer="The job as it was",
-            subject="job",
-        ),
-    ),
-    "job.log": Operation(
-        definition=RpcMethod(
+    _make_reader(
+        RpcMethod(
             name="job.log",
             params=LogParams,
             result=FireList,
             summary="What became of each slot of a job, newest first.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_list_fires,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _list_fires,
+        _of_job(
             method="GET",
             path=f"{_JOB_PATH}/fires",
             summary="What became of each slot",
             answer="The fires, newest first",
             query=LogQuery,
-            subject="job",
         ),
     ),
+)
+_CHANGES: Final = (
+    ("run", "POST", "/run", "Run a job as soon as possible, beside its schedule."),
+    ("pause", "POST", "/pause", "Stop a job until it is resumed."),
+    ("resume", "POST", "/resume", "Let a paused job fire again."),
+    ("remove", "DELETE", "", "Remove a job and its log; a run that has begun goes on."),
+)
+_KNOWN: Final[Mapping[str, AnyOperation]] = {
+    one.name: one
+    for one in (
+        *_READERS,
+        *(
+            _make_change(
+                action,
+                summary,
+                _of_job(method=method, path=f"{_JOB_PATH}{path}", summary=summary.rstrip(".")),
+            )
+            for action, method, path, summary in _CHANGES
+        ),
+    )
 }

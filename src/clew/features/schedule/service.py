@@ -10,10 +10,11 @@ import structlog
 from clew.background import cancel_and_wait
 from clew.core.ids import new_session_id
 from clew.errors import StoreError
-from clew.features.schedule import commands, firing, jobs, runs
+from clew.features.schedule import access, commands, due, firing, jobs, runs
 from clew.features.schedule.settings import make_quiet_hours
 
 if TYPE_CHECKING:
+    from clew.features.schedule.due import DueWork
     from clew.features.schedule.firing import CommandRun, FiringRules
     from clew.features.schedule.settings import ScheduleSettings
     from clew.plugin import FeatureContext
@@ -38,48 +39,61 @@ class Scheduler:
             tokens=context.settings.agent.unattended_tokens,
             session_ids=new_session_id,
             owner=context.ids.new_owner_id(),
+            policies=access.make_policies(context.settings),
         )
         self._commands: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Fire jobs for ever."""
         try:
+            await self.pause_excluded()
             while True:
-                await self.settle_runs()
-                fired = await self.fire_due()
-                await asyncio.sleep(0 if fired else await self._find_pause())
+                work = await self._store.read(due.find_due_work, limit=_BATCH)
+                await self._settle(work)
+                await self._fire(work)
+                await asyncio.sleep(0 if work else min(LONGEST_SLEEP, work.wait))
         finally:
             await cancel_and_wait(*self._commands)
 
-    async def _find_pause(self) -> float:
-        wait = await self._store.read(_find_wait)
-        return LONGEST_SLEEP if wait is None else min(LONGEST_SLEEP, max(0.0, wait / 1000))
+    async def pause_excluded(self) -> None:
+        """Pause the jobs of people whom the settings no longer admit."""
+        policies = self._rules.policies
+        for job in await self._store.read(access.list_excluded_jobs, policies):
+            await self._store.write(access.pause_if_excluded, job, policies)
 
     async def fire_due(self) -> int:
         """Fire the jobs that are due, and return how many there were."""
-        due = await self._store.read(jobs.list_due_jobs, limit=_BATCH)
-        if due:
-            # A command belongs to a process that is alive.
-            await self._store.register_owner(self._rules.owner)
-        for job in due:
-            try:
-                command = await self._store.write(firing.fire_job, job, self._rules)
-            except StoreError:
-                raise
-            except Exception as error:  # one job must not keep others from firing
-                log.exception("job_not_fired", job=job)
-                await self._store.write(_pause_broken, job, str(error) or type(error).__name__)
-            else:
-                if command is not None:
-                    self._start(command, self._rules)
-        return len(due)
+        work = await self._store.read(due.find_due_work, limit=_BATCH)
+        await self._fire(work)
+        return len(work.jobs)
 
     async def settle_runs(self) -> None:
         """Record the end of runs, and tell of failures."""
-        ended = await self._store.read(runs.list_ended_runs, limit=_BATCH)
-        lost = await self._store.read(runs.list_started_commands)
-        for job, slot in [*ended, *lost]:
+        await self._settle(await self._store.read(due.find_due_work, limit=_BATCH))
+
+    async def _settle(self, work: DueWork) -> None:
+        for job, slot in work.ended:
             await self._store.write(runs.settle_slot, job, slot)
+
+    async def _fire(self, work: DueWork) -> None:
+        if work.jobs:
+            # A command belongs to a process that is alive.
+            await self._store.register_owner(self._rules.owner)
+        async with asyncio.TaskGroup() as firings:
+            for job in work.jobs:
+                firings.create_task(self._fire_job(job), name=f"fire:{job}")
+
+    async def _fire_job(self, job: str) -> None:
+        try:
+            command = await self._store.write(firing.fire_job, job, self._rules)
+        except StoreError:
+            raise
+        except Exception as error:  # one job must not keep others from firing
+            log.exception("job_not_fired", job=job)
+            await self._store.write(_pause_broken, job, str(error) or type(error).__name__)
+        else:
+            if command is not None:
+                self._start(command, self._rules)
 
     def _start(self, command: CommandRun, rules: FiringRules) -> None:
         task = asyncio.create_task(
@@ -98,8 +112,3 @@ def _pause_broken(t: Tx, job: str, error: str) -> None:
     found = jobs.lock_job(t, job)
     if found is not None:
         jobs.pause_job(t, found, reason=error)
-
-
-def _find_wait(t: Tx) -> int | None:
-    due = jobs.find_next_due(t)
-    return None if due is None else due - t.now

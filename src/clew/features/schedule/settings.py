@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import time
 from typing import TYPE_CHECKING, Final
 
-from clew.config.builtin_types import TIMEZONE
+from clew.config.builtin_types import TIMEZONE, integer_type
 from clew.config.fields import setting
 from clew.config.setting_type import InvalidValue, ReadContext, SettingType
 
@@ -50,6 +50,11 @@ class ScheduleSettings:
         None,
         "A part of each day in which no job runs, except one that ignores it. What was due "
         "meanwhile runs once when it ends.",
+    )
+    keep_days: int = setting(
+        integer_type(least=1),
+        90,
+        "Days for which the log of a job is kept, and a job that has ended.",
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.features.schedule.jobs import JobFire, ScheduledJob
+    from clew.features.schedule.reports import ReportState
 
 #: Characters of an error that people are told.
 _MAX_ERROR: Final = 500
@@ -28,6 +29,10 @@ _REASONS: Final = {
     "unchanged": "the output was the same as before",
     "no_access": "whoever created it has no access any more",
     "paused": "paused by hand",
+}
+_REPORTS: Final = {
+    "waiting": " (its report has not been delivered yet)",
+    "failed": " (its report could not be delivered)",
 }
 
 
@@ -78,7 +83,13 @@ def format_recovery(job: ScheduledJob) -> str:
     return f"The job {job.title!r} works again, after {job.failures} failures."
 
 
-def format_fire(fire: JobFire, zone: str) -> str:
-    """Return one line about a fire."""
+def format_pause(job: ScheduledJob, reason: str) -> str:
+    """Return what people are told of a job that is paused for a reason."""
+    return f"The job {job.title!r} is paused: {describe_reason(reason)}.\n/jobs {job.id} shows it."
+
+
+def format_fire(fire: JobFire, zone: str, report: ReportState | None) -> str:
+    """Return one line about a fire; a report that has arrived goes without saying."""
     why = describe_reason(fire.reason)
-    return f"{format_moment(fire.slot, zone)}  {fire.state.value}" + (f": {why}" if why else "")
+    line = f"{format_moment(fire.slot, zone)}  {fire.state.value}" + (f": {why}" if why else "")
+    return line if report is None else f"{line}{_REPORTS.get(report.value, '')}"
