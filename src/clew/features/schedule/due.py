@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DueWork:
+class DueJobs:
     """Jobs that fire now, and runs that have ended; false if there are none."""
 
     jobs: Sequence[str]
@@ -28,10 +28,10 @@ class DueWork:
         return bool(self.jobs or self.ended)
 
 
-def find_due_work(t: Tx, *, limit: int) -> DueWork:
+def find_due_jobs(t: Tx, *, limit: int) -> DueJobs:
     """Return what is to be done now, at most ``limit`` of each kind."""
     next_due = jobs.find_next_due(t)
-    return DueWork(
+    return DueJobs(
         jobs=jobs.list_due_jobs(t, limit=limit),
         ended=[*runs.list_ended_runs(t, limit=limit), *runs.list_started_commands(t)],
         wait=math.inf if next_due is None else max(0.0, (next_due - t.now) / 1000),

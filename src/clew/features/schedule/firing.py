@@ -7,7 +7,6 @@ the number of gateways, crashes and clocks.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -30,6 +29,7 @@ from clew.features.schedule.jobs import (
     ScheduledJob,
     find_running_fire,
     lock_job,
+    make_fire_id,
     set_next_slot,
 )
 from clew.features.schedule.planning import (
@@ -221,11 +221,6 @@ def _insert_fire(
             ended_at,
         )
     )
-
-
-def make_fire_id(job: str, slot: int) -> str:
-    """Return what the ids of a slot's rows are made of."""
-    return f"{slot:012x}{hashlib.sha256(job.encode()).hexdigest()[:16]}"
 
 
 def start_turn(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from clew.core.scope import Scope
     from clew.features.schedule.jobs import JobFire, ScheduledJob
-    from clew.features.schedule.reports import ReportState
+    from clew.features.schedule.planning import ReportState
     from clew.plugin import TurnContext
     from clew.store.contract import Tx
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
@@ -129,6 +130,11 @@ FIRES: Final = RecordQuery(
     " FROM schedule_fire",
     {"state": FireState},
 )
+
+
+def make_fire_id(job: str, slot: int) -> str:
+    """Return what the ids of a slot's rows are made of."""
+    return f"{slot:012x}{hashlib.sha256(job.encode()).hexdigest()[:16]}"
 
 
 def store_job(t: Tx, job: ScheduledJob) -> ScheduledJob:

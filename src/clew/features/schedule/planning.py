@@ -45,6 +45,14 @@ class FireState(enum.Enum):
     MISSED = "missed"  #: nothing was running at the time
 
 
+class ReportState(enum.Enum):
+    """Progress of a report on its way to the chat."""
+
+    WAITING = "waiting"  #: not delivered yet, or nobody knows whether it was
+    DELIVERED = "delivered"
+    FAILED = "failed"  #: given up: ``clew deliveries`` shows why
+
+
 class SkipReason(enum.Enum):
     """Reason why a slot started no run."""
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING
 
-from clew.features.schedule.firing import make_fire_id
+from clew.features.schedule.jobs import make_fire_id
+from clew.features.schedule.planning import ReportState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.features.schedule.jobs import JobFire, ScheduledJob
     from clew.store.contract import Tx
-
-
-class ReportState(enum.Enum):
-    """Progress of a report on its way to the chat."""
-
-    WAITING = "waiting"  #: not delivered yet, or nobody knows whether it was
-    DELIVERED = "delivered"
-    FAILED = "failed"  #: given up: ``clew deliveries`` shows why
 
 
 def find_reports(t: Tx, job: ScheduledJob, fires: Sequence[JobFire]) -> Mapping[int, ReportState]:

@@ -14,7 +14,7 @@ from clew.features.schedule import access, commands, due, firing, jobs, runs
 from clew.features.schedule.settings import make_quiet_hours
 
 if TYPE_CHECKING:
-    from clew.features.schedule.due import DueWork
+    from clew.features.schedule.due import DueJobs
     from clew.features.schedule.firing import CommandRun, FiringRules
     from clew.features.schedule.settings import ScheduleSettings
     from clew.plugin import FeatureContext
@@ -48,7 +48,7 @@ class Scheduler:
         try:
             await self.pause_excluded()
             while True:
-                work = await self._store.read(due.find_due_work, limit=_BATCH)
+                work = await self._store.read(due.find_due_jobs, limit=_BATCH)
                 await self._settle(work)
                 await self._fire(work)
                 await asyncio.sleep(0 if work else min(LONGEST_SLEEP, work.wait))
@@ -63,19 +63,19 @@ class Scheduler:
 
     async def fire_due(self) -> int:
         """Fire the jobs that are due, and return how many there were."""
-        work = await self._store.read(due.find_due_work, limit=_BATCH)
+        work = await self._store.read(due.find_due_jobs, limit=_BATCH)
         await self._fire(work)
         return len(work.jobs)
 
     async def settle_runs(self) -> None:
         """Record the end of runs, and tell of failures."""
-        await self._settle(await self._store.read(due.find_due_work, limit=_BATCH))
+        await self._settle(await self._store.read(due.find_due_jobs, limit=_BATCH))
 
-    async def _settle(self, work: DueWork) -> None:
+    async def _settle(self, work: DueJobs) -> None:
         for job, slot in work.ended:
             await self._store.write(runs.settle_slot, job, slot)
 
-    async def _fire(self, work: DueWork) -> None:
+    async def _fire(self, work: DueJobs) -> None:
         if work.jobs:
             # A command belongs to a process that is alive.
             await self._store.register_owner(self._rules.owner)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.features.schedule.jobs import JobFire, ScheduledJob
-    from clew.features.schedule.reports import ReportState
+    from clew.features.schedule.planning import ReportState
 
 #: Characters of an error that people are told.
 _MAX_ERROR: Final = 500
