@@ -47,6 +47,7 @@ from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
+from clew.engine.turn_observers import TurnObservers
 from clew.errors import ClewError, SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
@@ -57,6 +58,7 @@ from clew.plugin.declarations import (
     CompactorKind,
     ContextNote,
     Instructions,
+    TurnWatch,
 )
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
@@ -148,8 +150,8 @@ async def open_application(
             )
         )
         if not own_only:
-            context = make_feature_context(settings, store, services.ids)
-            await stack.enter_async_context(FeatureRunner(features, context, engine.owner_id))
+            runner = FeatureRunner(features, services.feature_context, engine.owner_id)
+            await stack.enter_async_context(runner)
         yield Application(settings=settings, store=store, engine=engine, commands=commands)
 
 
@@ -217,6 +219,7 @@ def build_services(
         features=features,
         feature_context=context,
         notes=ContextNotes(features.values(ContextNote)),
+        observers=TurnObservers(features.values(TurnWatch)),
     )
 
 

@@ -15,7 +15,7 @@ from clew.core.approval import ApprovalState
 from clew.core.attachments import MAX_FILE_BYTES
 from clew.core.channel_events import ChatNotice
 from clew.core.compaction import SummaryFault, estimate_tokens
-from clew.core.completion import MAX_HOPS
+from clew.core.completion import MAX_HOPS, TASK
 from clew.core.expiry_notice import ExpiredConversation
 from clew.core.session import DAILY, IDLE, RESET
 from clew.core.system_note import SystemNote
@@ -122,6 +122,8 @@ def format_completion_for_model(cause: Cause, text: str) -> str:
     """Return the text of a completion as the model reads it."""
     # Its end cannot be written inside of it.
     text = text.strip().replace(_REPORT_END, "[end of the report ]")
+    if cause.kind == TASK:
+        return f"[task from another agent; not written by a person]\n{text}\n{_REPORT_END}"
     return f"[report of {cause.kind} {cause.id}; not written by a person]\n{text}\n{_REPORT_END}"
 
 

@@ -94,14 +94,14 @@ class Job:
 
 def main(job: Job) -> None:
     """Run until every message that was handed over has ended, or until SIGTERM."""
-    write_to(job)
+    write_to(job.folder)
     job.fronts.add(Started())
     asyncio.run(until_terminated(_run(job)))
 
 
-def write_to(job: Job) -> None:
-    """Send everything that this process prints to the job's folder."""
-    output = os.open(job.folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def write_to(folder: Path) -> None:
+    """Send everything that this process prints to a folder."""
+    output = os.open(folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
     # Plain tracebacks: those with all variables take seconds, in which a lease runs out.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def main(job: Job, port: int) -> None:
     """Serve until SIGTERM. Clients reach it on our own host, whichever its own is."""
-    child.write_to(job)
+    child.write_to(job.folder)
     settings = child.make_settings(job)
     settings = replace(settings, api=replace(settings.api, port=port))
     sockets = bind_sockets(settings.api)

@@ -12,9 +12,10 @@ import clew.cli.sessions  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import clew.gateway.channels.telegram.channel  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew.agent.models import ModelSpec, build_model
 from tests.channels import serving
+from tests.features import killed_tasks
 from tests.killing import child, gateways
 
-__all__ = ["child", "gateways", "serving"]
+__all__ = ["child", "gateways", "killed_tasks", "serving"]
 
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))

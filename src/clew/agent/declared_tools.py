@@ -11,7 +11,7 @@ from pydantic_ai import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from clew.agent.turn_context import get_turn_context
-from clew.core.tool_declaration import FACTS_KEY, TIMEOUT_KEY, UNTRUSTED_KEY
+from clew.core.tool_declaration import AWAITS_TURNS_KEY, FACTS_KEY, TIMEOUT_KEY, UNTRUSTED_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -44,6 +44,8 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
         metadata[FACTS_KEY] = declared.facts
     if declared.untrusted:
         metadata[UNTRUSTED_KEY] = True
+    if declared.awaits_turns:
+        metadata[AWAITS_TURNS_KEY] = True
     if declared.timeout is not None:
         metadata[TIMEOUT_KEY] = declared.timeout.total_seconds()
     prepare = None if declared.when is None else _make_filter(declared.name, declared.when)

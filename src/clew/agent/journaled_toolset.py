@@ -21,7 +21,7 @@ from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, Tool
 from clew.agent.stored_results import add_result_reader
 from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
-from clew.core.tool_declaration import FACTS_KEY, UNTRUSTED_KEY
+from clew.core.tool_declaration import AWAITS_TURNS_KEY, FACTS_KEY, UNTRUSTED_KEY
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ class JournaledToolset(WrapperToolset[Any]):
             needs_approval=_needs_approval(tool),
             facts=metadata.get(FACTS_KEY),
             untrusted=bool(metadata.get(UNTRUSTED_KEY)),
+            awaits_turns=bool(metadata.get(AWAITS_TURNS_KEY)),
             enclosing=tuple(one for one in _get_call_path(self.journal) if one != call_id),
         )
 

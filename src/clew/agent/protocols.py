@@ -61,6 +61,8 @@ class ToolRequest:
     facts: FactsFunction | None = None
     #: The tool's results hold text that strangers may have written.
     untrusted: bool = False
+    #: The tool waits for other turns.
+    awaits_turns: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

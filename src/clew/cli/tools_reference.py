@@ -67,6 +67,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
         ("work", {"task": "tell me", "every": "1h", "kind": "command", "command": "df -h /"}),
         ("host", {"task": "tell me", "every": "1h", "kind": "command", "command": "df -h /"}),
     ),
+    "delegate": (("work", {"task": "compare the offers in offers/"}),),
 }
 
 REFERENCE_HEADER: Final = """\

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.ids import InboxId
+from clew.core.run_report import REPORT_KEY, without_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,6 +26,12 @@ MAX_HOPS: Final = 5
 #: Keys of an input's payload. Programs that begin turns without a person set the first two.
 UNATTENDED_KEY, HOPS_KEY = "unattended", "hops"
 _CAUSE_KEY = "cause"
+#: The kind of a cause that is no end: the task that an agent was given by another.
+TASK: Final = "task"
+#: Key of the payload of a task: as people know it.
+_TASK_KEY: Final = "task"
+#: What the completions of a task's turn take over from its inputs.
+_TERMS: Final = (_TASK_KEY, REPORT_KEY)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +83,28 @@ def write_payload(cause: Cause, begun_by: Sequence[str]) -> dict[str, object]:
     }
     for told in map(_parse, begun_by):
         payload |= {key: told[key] for key in ("sender", "account") if key in told}
+        payload |= {key: told[key] for key in _TERMS if _TASK_KEY in told and key in told}
     return payload
+
+
+def write_task_payload(
+    cause: Cause, title: str, begun_by: Sequence[str], *, attended: bool, hops: int
+) -> dict[str, object]:
+    """
+    Return the payload of a task that the model of a turn gives to another agent.
+
+    ``begun_by``: the payloads of the inputs of that turn, whose people may answer questions.
+    Of the texts of its turns, none is delivered.
+    """
+    payload = write_payload(cause, begun_by) | {_TASK_KEY: title, HOPS_KEY: hops}
+    if attended:
+        del payload[UNATTENDED_KEY]
+    return without_report(payload)
+
+
+def read_task(payloads: Iterable[str]) -> str | None:
+    """Return the task that a turn with these inputs belongs to; ``None`` if it is none."""
+    return next((task for one in payloads if (task := _parse(one).get(_TASK_KEY))), None)
 
 
 def read_cause(payload: str) -> Cause | None:

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from clew.core.tool_facts import FactsFunction
 
 #: Keys of a tool's metadata, beside ``effect``: its ``FactsFunction``; its time limit in seconds;
-#: whether its results hold text that strangers may have written.
+#: whether its results hold text that strangers may have written; whether it waits for other turns.
 FACTS_KEY: Final = "facts"
 TIMEOUT_KEY: Final = "timeout"
 UNTRUSTED_KEY: Final = "untrusted"
+AWAITS_TURNS_KEY: Final = "awaits_turns"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,3 +39,5 @@ class ToolDeclaration:
     when: Callable[[Any], bool | Awaitable[bool]] | None = None
     #: Runs alone among the calls of a response: after those before it, before those after it.
     in_order: bool = False
+    #: Its calls wait for other turns, which may take the place of the calling one meanwhile.
+    awaits_turns: bool = False

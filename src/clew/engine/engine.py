@@ -92,6 +92,7 @@ class Engine(ConversationQueries):
         self._services = means
         self._event_bus, self._ids = means.event_bus, means.ids
         self._process = EngineProcess(means, role=role, version=version, own_only=own_only)
+        means.feature_context.waker.connect(self._process.wake)
         self.requests = RequestService(means)
         self.clients = ClientRegistry(means, self._process.id, self._process.wake)
         self.sessions = SessionService(means, self._process.id, self._process.wake)
@@ -267,11 +268,18 @@ class Engine(ConversationQueries):
     async def request_stop(
         self, conversation: ConversationId, stop: StopRequest = StopRequest.STOP
     ) -> bool:
-        """Ask the running turn to stop; return ``False`` if none is running."""
+        """
+        Ask the running turn to stop; return ``False`` if none is running.
+
+        A stop by a person also reaches what features run for the conversation.
+        """
         turn = await self._store.read(turn_queries.find_unfinished_turn, conversation)
-        if turn is None:
-            return False
-        return await self._store.write(turn_queries.request_stop, turn.id, stop)
+        stopped = turn is not None and await self._store.write(
+            turn_queries.request_stop, turn.id, stop
+        )
+        if stop is not StopRequest.STOP:
+            return stopped
+        return await self._store.write(self._services.observers.stop_work, conversation) or stopped
 
     async def get_unfinished_turn(self, conversation: ConversationId) -> Turn | None:
         return await self._store.read(turn_queries.find_unfinished_turn, conversation)

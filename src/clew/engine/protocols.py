@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 class WaitPermit(Protocol):
     """The permit of a running turn, which others may use during its long waits."""
 
-    def lend_while_waiting(self) -> AbstractContextManager[None]:
-        """Lend the permit while the block waits for a model, a tool or a retry."""
+    def lend_while_waiting(self, *, for_turns: bool = False) -> AbstractContextManager[None]:
+        """
+        Lend the permit while the block waits for a model, a tool or a retry.
+
+        If it waits for other turns, the permit is lent at once.
+        """
         ...
 
 

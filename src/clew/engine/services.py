@@ -10,6 +10,7 @@ from clew.core.ids import new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.engine.context_notes import ContextNotes
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
+from clew.engine.turn_observers import TurnObservers
 from clew.plugin.registry import Features
 from clew.store.transactions import leases, turns
 
@@ -57,3 +58,4 @@ class EngineServices:
     #: The services that features are given.
     feature_context: FeatureContext
     notes: ContextNotes = field(default_factory=ContextNotes)
+    observers: TurnObservers = field(default_factory=TurnObservers)

@@ -82,7 +82,7 @@ class StoreJournal:
         return self._suspended
 
     async def execute_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
-        with self._permit.lend_while_waiting():
+        with self._permit.lend_while_waiting(for_turns=request.awaits_turns):
             if not request.enclosing:
                 return await self._handle_call(request, execute)
             return await self._handle_nested_call(request, execute)

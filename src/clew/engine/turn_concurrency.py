@@ -78,11 +78,15 @@ class TurnLimiter:
             if (slot.number, slot) in line:
                 line.remove((slot.number, slot))
                 line.sort()
+        self.excuse_suspect(slot)
+        if slot.granted.is_set():
+            self.lend_permit(slot)
+
+    def excuse_suspect(self, slot: TurnPermit) -> None:
+        """Let another suspect begin: it may be the turn for which this one waits."""
         if self._running_suspect is slot:
             self._running_suspect = None
             self._end_solo_run()
-        if slot.granted.is_set():
-            self.lend_permit(slot)
 
     def _end_solo_run(self) -> None:
         if self._solo_timer is not None:
@@ -136,13 +140,16 @@ class TurnPermit:
             self._limiter.remove_permit(self)
 
     @contextmanager
-    def lend_while_waiting(self) -> Generator[None]:
+    def lend_while_waiting(self, *, for_turns: bool = False) -> Generator[None]:
         """
         Lend the permit during a long wait for a model, a tool or a provider's retry pause.
 
-        A short wait keeps it.
+        A short wait keeps it, unless it is ``for_turns`` here: each of these needs a permit.
         """
         self._waits += 1
+        if for_turns:
+            self._lend_permit()
+            self._limiter.excuse_suspect(self)
         timer = asyncio.get_running_loop().call_later(self._limiter.lend_after, self._lend_permit)
         try:
             yield

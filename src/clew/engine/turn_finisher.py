@@ -135,6 +135,7 @@ class TurnFinisher:
                 drafts=drafts,
                 step=step,
                 session_ids=self._services.session_ids,
+                observe=self._services.observers.on_end,
             )
         )
         self._publish_outcome(done)
@@ -207,6 +208,7 @@ class TurnFinisher:
                     error_code=code,
                     step=step,
                     said=said,
+                    observe=self._services.observers.on_end,
                 )
             )
         except TurnRolledBack:

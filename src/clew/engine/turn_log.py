@@ -94,6 +94,7 @@ class StoreTurnLog:
     ) -> None:
         self._store, self._event_bus, self._ids = store, services.event_bus, services.ids
         self._context_cache, self._notes = services.context_cache, services.notes
+        self._observers = services.observers
         self._permit, self._compactor = permit, compactor
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
@@ -193,6 +194,7 @@ class StoreTurnLog:
                 [draft],
                 step=step,
                 said=self.make_outbound_text(DeliveryKind.TEXT, draft.text),
+                observe=self._observers.on_step,
             )
         )
         self._steps += 1

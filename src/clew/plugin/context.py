@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from clew.core.completion import Cause, NewCompletion, make_completion_id
+from clew.plugin.waker import EngineWaker
 from clew.store.transactions.completions import accept_completion
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class FeatureContext:
     store: Store
     ids: IdGenerator
     ask_model: AskModel
+    waker: EngineWaker = field(default_factory=EngineWaker)
+
+    def work_on(self, conversation: ConversationId) -> None:
+        """Have this process work on a conversation, also if it leaves others' work alone."""
+        self.waker.wake(conversation)
 
     async def wake(
         self,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
+    from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
     from clew.plugin.memory import MemoryProvider
     from clew.plugin.turn_context import TurnContext
@@ -91,6 +92,19 @@ class AfterTurn:
 
     name: str
     run: Callable[[FeatureContext, ConversationId], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnWatch:
+    """Code of a feature in the transactions of turns; a failure undoes only what it did."""
+
+    name: str
+    #: A model's answer with tool calls is stored, and counted.
+    on_step: Callable[[Tx, Turn], None] | None = None
+    #: A turn ends, whatever its outcome.
+    on_end: Callable[[Tx, Turn], None] | None = None
+    #: A person stops what goes on in a conversation: returns whether anything was stopped.
+    on_stop: Callable[[Tx, ConversationId], bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,6 +31,7 @@ from clew.plugin.declarations import (
     PeriodicWork,
     Service,
     ServicePlace,
+    TurnWatch,
 )
 from clew.store.feature_schema import FeatureSchema
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.core.tool_facts import FactsFunction
+    from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
     from clew.plugin.declarations import Note
     from clew.plugin.memory import MemoryProvider
@@ -317,6 +319,25 @@ class Registry:
         """Declare work for each answered turn, in the process that answered it."""
         self._add("work after turns", name, AfterTurn(name=name, run=run))
 
+    def add_turn_watch(
+        self,
+        name: str,
+        *,
+        on_step: Callable[[Tx, Turn], None] | None = None,
+        on_end: Callable[[Tx, Turn], None] | None = None,
+        on_stop: Callable[[Tx, ConversationId], bool] | None = None,
+    ) -> None:
+        """
+        Declare code that runs in the transactions of turns, and so in the same commit.
+
+        ``on_step`` is called when an answer of the model with tool calls is stored, ``on_end``
+        when a turn ends, ``on_stop`` when a person stops what goes on in a conversation; it
+        returns whether it stopped anything. It must be quick: the turn waits. What it raises
+        is logged and undoes what it has written, nothing else.
+        """
+        watch = TurnWatch(name=name, on_step=on_step, on_end=on_end, on_stop=on_stop)
+        self._add("turn watch", name, watch)
+
     def add_operation(self, name: str, make: Callable[[], object]) -> None:
         """
         Declare an operation of HTTP and JSON-RPC.
@@ -349,6 +370,7 @@ class Registry:
         untrusted: bool = False,
         when: Callable[[TurnContext], bool | Awaitable[bool]] | None = None,
         in_order: bool = False,
+        awaits_turns: bool = False,
     ) -> None:
         """
         Declare a tool of the model.
@@ -360,7 +382,8 @@ class Registry:
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
         ``when`` is asked when the tools of a session are listed; where it says no, or
         fails, the tool is left out. A call of a tool ``in_order`` runs alone: after the calls
-        that the model wrote before it, and before those after it.
+        that the model wrote before it, and before those after it. With ``awaits_turns`` its
+        calls wait for other turns, which may take the place of the calling one meanwhile.
 
         The function gets the turn by ``get_turn_context()``.
 
@@ -376,6 +399,7 @@ class Registry:
             untrusted=untrusted,
             when=when,
             in_order=in_order,
+            awaits_turns=awaits_turns,
         )
         self._add("tool", name, made)
 

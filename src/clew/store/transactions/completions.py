@@ -10,9 +10,12 @@ from clew.clock import from_millis, to_millis
 from clew.core.channel_events import ChatNotice, OutboundMessage
 from clew.core.completion import (
     MAX_HOPS,
+    UNATTENDED_KEY,
     NewCompletion,
     UnattendedLimits,
     exceeds_hops,
+    is_attended,
+    read_task,
     window_end,
     write_payload,
 )
@@ -48,7 +51,7 @@ def accept_completion(t: Tx, new: NewCompletion) -> bool:
     Store that something has ended, for the model; ``False`` if its conversation is gone.
 
     Repeating it changes nothing. Its answer goes where the turn that began it was asked from,
-    as long as that route leads to the conversation.
+    as long as that route leads to the conversation; the questions of a task go there anyway.
     """
     if inbox.find_item(t, new.id) is not None:
         return True
@@ -65,12 +68,14 @@ def accept_completion(t: Tx, new: NewCompletion) -> bool:
         payload=json.dumps(write_payload(new.cause, [payload for _, payload in begun_by])),
     )
     routes = [Route.parse(route) for route, _ in begun_by if route is not None]
+    is_task = read_task(payload for _, payload in begun_by) is not None
     inbox.accept_input(
         t,
         item,
         target=_find_live_route(t, new.conversation, routes) or new.conversation,
         new_conversation=new.conversation,
         session_ids=new_session_id,
+        answer_to=routes[0].key if is_task and routes else None,
     )
     _join_window(t, new.conversation, item.id)
     return True
@@ -122,6 +127,8 @@ def find_hold_reason(
     """Return why these inputs begin no turn; ``None`` if they may."""
     if any(item.kind is not InboxKind.COMPLETION for item in items):
         return None
+    if is_attended([item.payload for item in items]):
+        return None
     conversation = items[0].conversation_id
     ran_on = all(exceeds_hops([item.payload]) for item in items)
     if ran_on and not _has_recent_person(t, conversation):
@@ -153,11 +160,13 @@ def sum_unattended_tokens(t: Tx, scope: Scope) -> int:
             FROM usage u JOIN conversation c ON c.id = u.conversation_id
             WHERE u.created_at >= $1 AND c.scope = $2 AND u.turn_id IS NOT NULL
               AND NOT EXISTS (
-                  SELECT 1 FROM inbox i WHERE i.turn_id = u.turn_id AND i.kind <> 'completion'
+                  SELECT 1 FROM inbox i WHERE i.turn_id = u.turn_id
+                  AND (i.kind <> 'completion' OR i.payload NOT LIKE $3)
               )
             """,
             t.now - t.now % _DAY_MS,
             scope,
+            f'%"{UNATTENDED_KEY}": true%',
         )
     )
 

@@ -171,6 +171,16 @@ def record_result(
     return _get_call(t, key)
 
 
+def mark_untrusted(t: Tx, key: CallKey) -> None:
+    """Record that the result of a call holds text that strangers may have written."""
+    t.execute(
+        "UPDATE journal SET untrusted = 1 WHERE turn_id = $1 AND step = $2 AND call_id = $3",
+        key.turn_id,
+        key.step,
+        key.call_id,
+    )
+
+
 def _get_call(t: Tx, key: CallKey) -> JournaledCall:
     call = find_call(t, key)
     if call is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.store.contract import Tx
-    from clew.store.transactions.turns import StepRecord
+    from clew.store.transactions.turns import StepRecord, TurnObserver
 
 
 def find_boundary(t: Tx, conversation: ConversationId, seq: int) -> int:
@@ -101,7 +101,7 @@ def list_rewinds(t: Tx, conversation: ConversationId) -> list[RewindMark]:
     return [RewindMark(at=at, to=to or 0) for at, to in found]
 
 
-def roll_back_turn(
+def roll_back_turn(  # noqa: PLR0913  (each is needed in the one commit)
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -110,6 +110,7 @@ def roll_back_turn(
     drafts: Sequence[NewEntry],
     session_ids: SessionIdFactory,
     step: StepRecord | None = None,
+    observe: TurnObserver | None = None,
 ) -> Turn:
     """
     End a turn as cancelled and remove it from the context, in one commit.
@@ -122,7 +123,15 @@ def roll_back_turn(
     if before.state is TurnState.DONE:
         return before
     done = finish_turn(
-        t, lease, session, turn.id, TurnOutcome.CANCELLED, drafts=drafts, step=step, taken_back=True
+        t,
+        lease,
+        session,
+        turn.id,
+        TurnOutcome.CANCELLED,
+        drafts=drafts,
+        step=step,
+        taken_back=True,
+        observe=observe,
     )
     t.execute(
         """

@@ -63,6 +63,8 @@ MessageComposer = Callable[[InboxItem], NewEntry]
 DraftAnnotator = Callable[
     ["Tx", "SessionId", "Sequence[InboxItem]", list[NewEntry]], list[NewEntry]
 ]
+#: Called with a turn in the transaction that changes it.
+TurnObserver = Callable[["Tx", Turn], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -339,7 +341,7 @@ class StepRecord:
     request: UsageRecord
 
 
-def store_step(
+def store_step(  # noqa: PLR0913  (each is needed in the one commit)
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -348,11 +350,13 @@ def store_step(
     *,
     step: StepRecord | None = None,
     said: OutboundText | None = None,
+    observe: TurnObserver | None = None,
 ) -> list[Entry]:
     """
     Append a model's response and count the step; repeating it changes nothing.
 
-    The text ``said`` beside tool calls becomes a delivery of its own.
+    The text ``said`` beside tool calls becomes a delivery of its own. ``observe`` is called
+    if the step was counted.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
@@ -363,6 +367,8 @@ def store_step(
         _count_step(t, turn, step)
         if said is not None:
             deliver_turn_text(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
+        if observe is not None:
+            observe(t, get_turn(t, turn))
     return entries
 
 
@@ -472,11 +478,13 @@ def finish_turn(  # noqa: PLR0913  (each is a column of its own)
     said: OutboundText | None = None,
     step: StepRecord | None = None,
     taken_back: bool = False,
+    observe: TurnObserver | None = None,
 ) -> Turn:
     """
     Store the turn's last entries, outcome and deliveries, and release the lease.
 
-    Repeating it for a turn that is done changes nothing and returns it.
+    ``observe`` is called last, in the same commit. Repeating it for a turn that is done changes
+    nothing and returns it.
 
     :raises TurnRolledBack: if a message has rolled the turn back: roll it back instead
     :raises LeaseLost: if the lease is not held any more
@@ -503,7 +511,10 @@ def finish_turn(  # noqa: PLR0913  (each is a column of its own)
     if not taken_back:
         close_previews(t, lease.conversation_id, turn)
         leases.release_lease(t, lease)
-    return get_turn(t, turn)
+    done = get_turn(t, turn)
+    if observe is not None:
+        observe(t, done)
+    return done
 
 
 def _close_turn(
