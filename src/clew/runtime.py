@@ -58,7 +58,6 @@ from clew.plugin.declarations import (
     CompactorKind,
     ContextNote,
     Instructions,
-    TurnWatch,
 )
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
@@ -219,7 +218,7 @@ def build_services(
         features=features,
         feature_context=context,
         notes=ContextNotes(features.values(ContextNote)),
-        observers=TurnObservers(features.values(TurnWatch)),
+        observers=TurnObservers(features),
     )
 
 

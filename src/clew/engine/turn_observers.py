@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
 from clew.errors import StoreUnavailable
+from clew.plugin.declarations import TurnWatch
+from clew.plugin.registry import Features
+from clew.store.feature_migrations import has_feature_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from clew.core.ids import ConversationId
     from clew.core.turn import Turn
-    from clew.plugin.declarations import TurnWatch
     from clew.store.contract import Tx
     from clew.store.transactions.turns import TurnObserver
 
@@ -24,41 +26,61 @@ log = structlog.get_logger(__name__)
 class TurnObservers:
     """The code of all features that takes part in the commits of turns."""
 
-    def __init__(self, watches: Iterable[TurnWatch] = ()) -> None:
-        watches = tuple(watches)
-        self.on_step = _join([(one.name, one.on_step) for one in watches])
-        self.on_end = _join([(one.name, one.on_end) for one in watches])
-        self._on_stop = [(one.name, one.on_stop) for one in watches if one.on_stop is not None]
+    def __init__(self, features: Features | None = None) -> None:
+        features = features or Features()
+        with_tables = {schema.feature for schema in features.schemas}
+        watches = [
+            (one.value, _Place(one.value.name, one.owner if one.owner in with_tables else None))
+            for one in features.get(TurnWatch)
+        ]
+        self.on_step = _join([(place, one.on_step) for one, place in watches])
+        self.on_end = _join([(place, one.on_end) for one, place in watches])
+        self._on_stop = [(place, one.on_stop) for one, place in watches if one.on_stop is not None]
 
     def stop_work(self, t: Tx, conversation: ConversationId) -> bool:
         """Stop what features run for a conversation; return whether there was anything."""
-        stopped = [_run(t, name, stop, conversation) for name, stop in self._on_stop]
+        # Not a generator: each of them is asked.
+        stopped = [
+            place.run(t, lambda t, stop=stop: stop(t, conversation))
+            for place, stop in self._on_stop
+        ]
         return any(stopped)
 
 
-def _join(named: list[tuple[str, TurnObserver | None]]) -> TurnObserver | None:
+@dataclass(slots=True)
+class _Place:
+    """Where the code of a feature runs: in stores that have its tables."""
+
+    name: str
+    #: Whose tables it needs, until they were found.
+    feature: str | None
+
+    def run(self, t: Tx, job: Callable[[Tx], object]) -> bool:
+        if not self._is_ready(t):
+            return False
+        try:
+            return bool(t.run_nested(job))
+        except StoreUnavailable:
+            # The connection is lost, not the feature: the whole transaction runs again.
+            raise
+        except Exception:  # the code of a feature may raise anything
+            log.exception("turn_watch_failed", watch=self.name)
+            return False
+
+    def _is_ready(self, t: Tx) -> bool:
+        if self.feature is not None and has_feature_tables(t, self.feature):
+            self.feature = None
+        return self.feature is None
+
+
+def _join(places: list[tuple[_Place, TurnObserver | None]]) -> TurnObserver | None:
     """Return one observer for all; ``None`` for none, which costs a turn nothing."""
-    observers = [(name, one) for name, one in named if one is not None]
+    observers = [(place, one) for place, one in places if one is not None]
     if not observers:
         return None
 
     def observe(t: Tx, turn: Turn) -> None:
-        for name, one in observers:
-            _run(t, name, one, turn)
+        for place, one in observers:
+            place.run(t, lambda t, one=one: one(t, turn))
 
     return observe
-
-
-def _run(t: Tx, name: str, function: Callable[..., object], *args: object) -> bool:
-    try:
-        return bool(t.run_nested(partial(_call, function, args)))
-    except StoreUnavailable:
-        # The connection is lost, not the feature: the whole transaction runs again.
-        raise
-    except Exception:  # the code of a feature may raise anything
-        log.exception("turn_watch_failed", watch=name)
-        return False
-
-
-def _call(function: Callable[..., object], args: tuple[object, ...], t: Tx) -> object:
-    return function(t, *args)

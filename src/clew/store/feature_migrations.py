@@ -178,6 +178,11 @@ def list_feature_tables(t: Tx) -> list[FeatureTable]:
     ]
 
 
+def has_feature_tables(t: Tx, feature: str) -> bool:
+    """Return whether the store was opened with a feature, and has its tables."""
+    return t.exists("SELECT 1 FROM feature_migration WHERE feature = $1 LIMIT 1", feature)
+
+
 def delete_feature_rows(t: Tx, conversation: str, rows: int) -> bool:
     """Delete at most ``rows`` rows of a deleted conversation; ``False`` if none are left."""
     for table in list_feature_tables(t):
