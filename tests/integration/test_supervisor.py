@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import uvloop
 
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxError
@@ -298,3 +299,16 @@ async def test_looking_at_a_process_never_keeps_it_from_starting(tmp_path: Path)
     os.close(holder)
     await starting
     assert (await end_of(place)).code == 0
+
+
+@needs_bubblewrap
+def test_a_command_has_no_descriptor_of_the_loop_that_a_gateway_runs(tmp_path: Path) -> None:
+    async def run() -> str:
+        command = "ls /proc/self/fd; until [ -e gate ]; do sleep 0.05; done"
+        place = await start(tmp_path, command)
+        (tmp_path / "work/local/gate").touch()
+        assert (await end_of(place)).code == 0
+        return place.read_output(1000)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(run()).split() == ["0", "1", "2", "3"]

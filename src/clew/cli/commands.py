@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "cron": LazyCommand(
         "clew.cli.cron", "cron", "List, add and remove jobs that run by themselves."
     ),
+    "ps": LazyCommand("clew.cli.ps", "ps", "List and stop the commands of the agent."),
     "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
     "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find problems, and say how to fix them."),
     "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),

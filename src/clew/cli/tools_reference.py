@@ -60,6 +60,12 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     ),
     "shell": (("work", {"command": "ls"}), ("host", {"command": "ls"})),
     "run_python": (("work", {"code": "print(1)"}), ("host", {"code": "print(1)"})),
+    "process": (
+        ("work", {"action": "stop", "id": "prc_0123"}),
+        ("work", {"action": "input", "text": "yes\n"}),
+        ("host", {"action": "input", "text": "yes\n"}),
+        ("host", {"action": "read"}),
+    ),
     "web_fetch": (("work", {"url": "https://example.org/"}),),
     "web_search": (("work", {"query": "milk"}),),
     "schedule": (

@@ -57,8 +57,8 @@ T = TypeVar("T")
 CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
-    "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "config",
-    "doctor", "backup", "restore", "migrate-store", "tools", "plugins", "completion",
+    "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "ps",
+    "config", "doctor", "backup", "restore", "migrate-store", "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 

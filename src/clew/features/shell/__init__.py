@@ -1,19 +1,26 @@
-"""Commands of the model: ``shell`` and ``run_python``, in the sandbox of the settings."""
+"""Commands of the model: ``shell`` and ``run_python``, and ``process`` for what goes on."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.tool_facts import ToolFacts
 from clew.features.shell.checks import CHECKS
+from clew.features.shell.process_tool import make_process_facts, process
 from clew.features.shell.settings import LONGEST_WAIT, ShellSettings
+from clew.plugin import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.plugin import FeatureContext, Registry, TurnContext
+    from clew.plugin import CommandCall, FeatureContext, Registry, TurnContext
 
+#: Operations of HTTP and JSON-RPC.
+OPERATIONS: Final = (
+    "process.list", "process.get", "process.output", "process.input", "process.stop",
+)  # fmt: skip
 #: A call ends before: its command goes on in the background.
 _LONGER_THAN_ALL: Final = timedelta(seconds=LONGEST_WAIT + 60)
 
@@ -28,7 +35,31 @@ def register(registry: Registry) -> None:
         registry.add_tool(
             tool, effect="idempotent", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
         )
+    registry.add_tool(process, effect="idempotent", facts=make_process_facts, when=can_run)
     registry.add_service("processes", run_watcher)
+    registry.add_command(
+        Command(
+            name="ps",
+            help="list the commands that the agent has started, show the output of one, or stop it",
+            run=run_ps_command,
+            arguments="[id|stop id]",
+        )
+    )
+    for name in OPERATIONS:
+        registry.add_operation(name, partial(_make_operation, name))
+
+
+async def run_ps_command(call: CommandCall, argument: str) -> str:
+    """List the commands of the chat, show one, or stop one."""
+    from clew.features.shell import chat_command  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await chat_command.run_ps_command(call, argument)
+
+
+def _make_operation(name: str) -> object:
+    from clew.features.shell import operations  # noqa: PLC0415  (only servers need them)
+
+    return operations.OPERATIONS[name]
 
 
 async def run_watcher(context: FeatureContext) -> None:

@@ -41,6 +41,8 @@ _CHUNK = 64 * 1024
 _FIRST_BYTE = b"\0"
 #: Attempts to get the lock, and seconds between them: others look whether it is held.
 _LOCK_ATTEMPTS, _LOCK_PAUSE = 50, 0.01
+#: Descriptors that a process may have been given, and some more.
+_DESCRIPTORS = 65536
 #: Room for the end of the command, taken before it starts: the disk may be full then.
 _EXIT_ROOM = 4096
 
@@ -51,6 +53,8 @@ def run_program(folder: str) -> None:
 
     This process ends as soon as the command has begun; its child goes on in a session of its own.
     """
+    # The loop of a gateway leaves some of its own open here; the command must not have them either.
+    os.closerange(3, _DESCRIPTORS)
     os.umask(0o077)
     order = SupervisorOrder(**json.load(sys.stdin))
     os.chdir(folder)
