@@ -248,7 +248,11 @@ async def _run_feature_command(
     command: Command, call: CommandContext, argument: str
 ) -> ChatCommandReply:
     try:
-        return call.reply(await command.run(call, argument))
+        reply = await command.run(call, argument)
+        # What it has stored is worked on here, also where nothing was said yet.
+        if (conversation := await call.find_conversation()) is not None:
+            call.engine.wake_conversation(conversation)
+        return call.reply(reply)
     except ClewError:
         raise
     except Exception as error:  # noqa: BLE001  (the code of a feature may raise anything)
@@ -290,12 +294,14 @@ def make_side_models(settings: Settings) -> AskModel:
 def make_after_turn_queue(
     titles: TitleService, features: Features, context: FeatureContext
 ) -> AfterTurnQueue:
-    """Return the queue of answered conversations: stored titles first, then features."""
+    """Return the queue of conversations whose turn ended: stored titles first, then features."""
+    work = features.values(AfterTurn)
     return AfterTurnQueue(
         [
             ("pending-title", titles.apply_pending_title),
-            *((work.name, partial(work.run, context)) for work in features.values(AfterTurn)),
-        ]
+            *((one.name, partial(one.run, context)) for one in work if not one.every_end),
+        ],
+        at_every_end=[(one.name, partial(one.run, context)) for one in work if one.every_end],
     )
 
 

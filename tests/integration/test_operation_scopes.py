@@ -184,6 +184,7 @@ def request(endpoint: Endpoint, conversation: str) -> httpx2.Request:
     """A request that is as the endpoint declares it."""
     path = endpoint.path.replace("{id}", quote(conversation, safe="")).replace("{model}", "clew")
     path = path.replace("{grant}", f"grt_{conversation.removeprefix('cnv_')}")
+    path = path.replace("{goal}", quote(conversation, safe=""))
     asked = {name: str(FIELDS[name]) for name in endpoint.query.model_fields if name in FIELDS}
     body = {name: FIELDS[name] for name in endpoint.body.model_fields if name in FIELDS}
     return httpx2.Request(
@@ -221,7 +222,8 @@ async def check_endpoint(
         asked = request(endpoint, mine[kind])
         asked.headers.update(wrong)
         assert ((await http.send(asked)).status_code == 401) == (not endpoint.is_public), what
-    if "{id}" in what or "{grant}" in what or "completions" in what:
+    named = ("{id}", "{grant}", "{goal}", "completions")
+    if any(name in what for name in named):
         hidden = await send(http, request(endpoint, theirs[kind]))
         assert hidden.status_code == 404, what
     if not what.endswith(("/events", "/hooks/{name}")):

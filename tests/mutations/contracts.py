@@ -114,8 +114,8 @@ _CLOSED = (
         "titles-after-turns",
         "each answered turn has another try at a title",
         f"{_ENGINE}/turn_finisher.py",
-        ("            self._services.after_turn.schedule(self._turn.conversation_id)\n"),
-        "            pass\n",
+        "        self._services.after_turn.schedule(done.conversation_id, answered=answered)\n",
+        "",
         f"{_RPC}5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed"
         "[sqlite-RuntimeError]",
     ),

@@ -16,6 +16,9 @@ from clew.agent.request_replay import capture_requests
 from clew.agent.side_requests import request_side_answer
 from clew.core.compaction import CompactionState
 from clew.core.session_base import extend_base
+from clew.features.goals import judging
+from clew.features.goals.goals import ROUNDS, get_goal
+from clew.features.goals.rounds import make_judge_request
 from clew.features.titles.generator import MAX_TOKENS, TITLE_TIMEOUT
 from clew.features.titles.text import write_prompt
 from clew.store.transactions import compactions, context, sessions, titles
@@ -30,16 +33,18 @@ if TYPE_CHECKING:
 
     from clew.agent.models import Model
     from clew.core.ids import ConversationId
+    from clew.features.goals.rounds import JudgeRequest
     from clew.store.contract import Tx
     from clew.testing import CapturedRequest, ProviderRequest, Reply
     from tests.sent.shelves import Shelf
 
-SUMMARY, TITLE, PROBE = "summary", "title", "probe"
+SUMMARY, TITLE, PROBE, VERDICT = "summary", "title", "probe", "verdict"
 #: The beginning of each.
 _BEGINNINGS = {
     "You keep the memory of a conversation": SUMMARY,
     "Name the conversation below": TITLE,
     "Say ok.": PROBE,
+    "An agent works towards a goal": VERDICT,
 }
 
 
@@ -74,7 +79,12 @@ async def unexplained_asides(
             continue
         assert request.json is not None
         model = model_of(str(request.format), str(request.json["model"]))
-        bodies = await (_probes(model) if kind == PROBE else _titles(model, t, conversations))
+        if kind == PROBE:
+            bodies = await _probes(model)
+        elif kind == VERDICT:
+            bodies = await _verdicts(model, t)
+        else:
+            bodies = await _titles(model, t, conversations)
         if request.json not in bodies:
             left.append(request)
     return left
@@ -99,6 +109,22 @@ async def _titles(model: Model, t: Tx, conversations: Iterable[ConversationId]) 
             )
             await _unanswered(asking)
     return [json.loads(body) for body in heard]
+
+
+async def _verdicts(model: Model, t: Tx) -> list[object]:
+    async with capture_requests(model) as (listener, heard):
+        assert listener is not None
+        for asked in _list_rounds(t):
+            asking = request_side_answer(
+                listener, judging.write_prompt(asked), max_tokens=judging.MAX_TOKENS, seconds=60
+            )
+            await _unanswered(asking)
+    return [json.loads(body) for body in heard]
+
+
+def _list_rounds(t: Tx) -> list[JudgeRequest]:
+    rounds = ROUNDS.fetch_all(t, "WHERE turn IS NOT NULL ORDER BY at, n")
+    return [make_judge_request(t, get_goal(t, one.goal), one) for one in rounds]
 
 
 async def _unanswered(asking: Awaitable[object]) -> None:

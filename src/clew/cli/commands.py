@@ -40,6 +40,9 @@ COMMANDS: Final = {
         "clew.cli.cron", "cron", "List, add and remove jobs that run by themselves."
     ),
     "ps": LazyCommand("clew.cli.ps", "ps", "List and stop the commands of the agent."),
+    "goal": LazyCommand(
+        "clew.cli.goal", "goal", "Set goals towards which the agent goes on by itself."
+    ),
     "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
     "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find problems, and say how to fix them."),
     "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),

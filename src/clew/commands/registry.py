@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.inbox import InboxOutcome
-from clew.errors import SettingsError, UsageError
+from clew.errors import NotFound, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -81,6 +81,15 @@ class CommandContext:
     def services(self) -> FeatureContext:
         """The services of features."""
         return self.engine.feature_context
+
+    async def find_conversation(self) -> ConversationId | None:
+        """Return the conversation, also one that the command has opened."""
+        if self.conversation_id is not None or self.route is None:
+            return self.conversation_id
+        try:
+            return await self.engine.resolve_name(self.route.key, viewer=self.viewer)
+        except NotFound:
+            return None
 
     def reply(self, text: str) -> ChatCommandReply:
         return ChatCommandReply(text=text, conversation=self.conversation_id)

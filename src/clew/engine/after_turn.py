@@ -1,4 +1,4 @@
-"""Work after answered turns: one conversation at a time, beside the turns."""
+"""Work after turns: one conversation at a time, beside the turns."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ NamedWork = tuple[str, "Callable[[ConversationId], Awaitable[None]]"]
 
 class AfterTurnQueue:
     """
-    The queue of answered conversations, for the work that features do with each.
+    The queue of conversations whose turn ended, for the work that features do with each.
 
     A piece that fails or takes too long ends only itself: a later turn tries again.
     """
 
-    def __init__(self, work: Sequence[NamedWork] = ()) -> None:
-        self._work = work
-        self._queue: asyncio.Queue[ConversationId] = asyncio.Queue()
+    def __init__(
+        self, work: Sequence[NamedWork] = (), *, at_every_end: Sequence[NamedWork] = ()
+    ) -> None:
+        self._work, self._at_every_end = work, at_every_end
+        self._queue: asyncio.Queue[tuple[ConversationId, bool]] = asyncio.Queue()
 
-    def schedule(self, conversation: ConversationId) -> None:
-        """Queue an answered conversation."""
-        self._queue.put_nowait(conversation)
+    def schedule(self, conversation: ConversationId, *, answered: bool = True) -> None:
+        """Queue a conversation whose turn was answered, or in which something else was done."""
+        self._queue.put_nowait((conversation, answered))
 
     async def run(self) -> None:
         """Process the queue, without end."""
         while True:
-            conversation = await self._queue.get()
+            conversation, answered = await self._queue.get()
             try:
-                for name, work in self._work:
+                for name, work in (*(self._work if answered else ()), *self._at_every_end):
                     await _run_work(name, work, conversation)
             finally:
                 self._queue.task_done()

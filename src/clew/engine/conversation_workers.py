@@ -224,6 +224,8 @@ class ConversationWorkers:
                 await hold_completion(self._services, begun.lease, begun.item, begun.held)
             elif begun.item is not None:
                 await self._execute(begun.lease, begun.item)
+            if begun.turn is None:
+                self._services.after_turn.schedule(conversation, answered=False)
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
             # Otherwise the model would be asked, and paid, again for what cannot be stored.
             self._report_store_failure(conversation, error)

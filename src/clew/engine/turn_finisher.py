@@ -221,6 +221,6 @@ class TurnFinisher:
 
     def _publish_outcome(self, done: Turn) -> None:
         self._hooks.emit_end(self._log.session, done)
-        if done.outcome is TurnOutcome.ANSWERED:
-            self._services.after_turn.schedule(self._turn.conversation_id)
+        answered = done.outcome is TurnOutcome.ANSWERED
+        self._services.after_turn.schedule(done.conversation_id, answered=answered)
         self._services.event_bus.publish(self._turn.conversation_id, TurnFinished(turn=done))

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from datetime import timedelta
 
+    from clew.core.access import ChannelActor
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
+    from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
@@ -28,6 +30,16 @@ class CommandCall(Protocol):
     @property
     def conversation_id(self) -> ConversationId | None:
         """Return the conversation in which it was written; ``None`` if none exists yet."""
+        ...
+
+    @property
+    def route(self) -> Route | None:
+        """Return the route on which it was written; ``None`` if the conversation was named."""
+        ...
+
+    @property
+    def who(self) -> ChannelActor | None:
+        """Return the writer, on chat platforms."""
         ...
 
     @property
@@ -92,6 +104,8 @@ class AfterTurn:
 
     name: str
     run: Callable[[FeatureContext, ConversationId], Awaitable[None]]
+    #: Also after turns that failed or were stopped, and after queued commands.
+    every_end: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

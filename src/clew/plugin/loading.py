@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from clew.plugin.registry import Register
 
 #: The features that come with Clew: modules of ``clew.features`` with a function ``register``.
-BUILT_IN: Final = ("files", "titles", "webhooks", "shell", "web", "schedule", "delegation")
+BUILT_IN: Final = (
+    "files", "titles", "webhooks", "shell", "web", "schedule", "delegation", "goals",
+)  # fmt: skip
 #: Marks the ``register`` of a plugin, as every hook: ``hookimpl`` sets it.
 _MARK: Final = "clew_impl"
 

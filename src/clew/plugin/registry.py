@@ -57,7 +57,7 @@ T = TypeVar("T")
 CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
-    "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "ps",
+    "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "ps", "goal",
     "config", "doctor", "backup", "restore", "migrate-store", "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
@@ -314,10 +314,19 @@ class Registry:
         self._add("periodic work", name, PeriodicWork(name=name, run=run, every=every))
 
     def add_after_turn(
-        self, name: str, run: Callable[[FeatureContext, ConversationId], Awaitable[None]]
+        self,
+        name: str,
+        run: Callable[[FeatureContext, ConversationId], Awaitable[None]],
+        *,
+        every_end: bool = False,
     ) -> None:
-        """Declare work for each answered turn, in the process that answered it."""
-        self._add("work after turns", name, AfterTurn(name=name, run=run))
+        """
+        Declare work for each answered turn, in the process that answered it.
+
+        With ``every_end`` also for turns that failed or were stopped, and for queued commands.
+        """
+        made = AfterTurn(name=name, run=run, every_end=every_end)
+        self._add("work after turns", name, made)
 
     def add_turn_watch(
         self,
