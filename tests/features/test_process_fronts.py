@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from socket import gethostname
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -55,7 +56,7 @@ async def test_the_model_feeds_reads_and_stops_its_commands(tmp_path: Path, stor
         folder = world.folder_of(process)
         await wait_until(lambda: folder.read_output(100) == "begun\ngot water\n")
         told = await call(action="read", id=process.id, start=6, length=3)
-        assert told == "got\n[running; bytes 6 to 9 of 16]"
+        assert told == f"got\n[running on {gethostname()}; bytes 6 to 9 of 16]"
         assert process.id in await call(action="list")
         other = Route(platform="telegram", kind="dm", chat="43")
         assert "no process" in (await call(other, action="read", id=process.id)).lower()
@@ -90,7 +91,7 @@ async def test_a_person_lists_shows_and_stops_commands_in_the_chat(
         call = shell_call("echo begun; sleep 600", background=True)
         await world.say(json.dumps({"tool": "shell", **call.args}))
         [process] = await world.list()
-        assert (await say("/ps")).startswith(f"{process.id}  'echo begun; sleep 600': running,")
+        assert (await say("/ps")).startswith(f"{process.id}  'echo begun; sleep 600': running on ")
         await wait_until(lambda: world.folder_of(process).measure_output())
         assert (await say(f"/ps {process.id}")).endswith("UTC\nbegun")
         stranger = Route(platform="telegram", kind="dm", chat="43")

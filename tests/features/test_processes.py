@@ -101,13 +101,13 @@ async def test_stopping_a_turn_leaves_what_runs_in_the_background(
 
         async def has_ended() -> bool:
             await world.watcher.look()
-            return (await world.list())[1].state is ProcessState.STOPPED
+            return any(one.state is ProcessState.STOPPED for one in await world.list())
 
         await wait_until(has_ended)
-        first, second = await world.list()
+        first, second = sorted(await world.list(), key=lambda one: one.command)
         assert (first.state, second.why) == (ProcessState.RUNNING, "stopped: the turn was stopped")
         world.folder_of(first).ask_to_stop("stopped: the test is over")
-        first, _ = await world.look_until_ended()
+        first, _ = sorted(await world.look_until_ended(), key=lambda one: one.command)
         assert first.why == "stopped: the test is over"
         await world.quiet()
         assert len(await world.completions()) == 1
@@ -206,6 +206,20 @@ async def test_the_process_of_another_machine_is_left_to_it(tmp_path: Path, stor
         folder.ask_to_stop("stopped")
         [ended] = await world.look_until_ended()
         assert ended.host == "elsewhere"
+        await world.quiet()
+
+
+async def test_a_command_whose_folder_is_gone_is_lost(tmp_path: Path, store_url: str) -> None:
+    call = shell_call("echo done", background=True)
+    async with open_processes(tmp_path, store_url, answer_with(call)) as world:
+        await world.say("go")
+        [process] = await world.list()
+        folder = world.folder_of(process)
+        assert await folder.wait(seconds=60) is Life.ENDED
+        # As after a backup was restored on this machine.
+        folder.remove()
+        [ended] = await world.look_until_ended()
+        assert ended.state is ProcessState.LOST
         await world.quiet()
 
 

@@ -137,7 +137,7 @@ async def _ask(context: TurnContext, call: ShellCall) -> ShellProcess:
         command=call.text,
         workspace=str(policy.workspace_of(context.scope).root),
         level=policy.level,
-        host=supervision.get_host(),
+        host=supervision.get_place(context.services.settings),
         state=ProcessState.ASKED,
         background=call.background,
         created_at=0,
@@ -148,7 +148,8 @@ async def _ask(context: TurnContext, call: ShellCall) -> ShellProcess:
 async def _start(context: TurnContext, process: ShellProcess, call: ShellCall) -> ShellProcess:
     """Start the process, unless that was done before: two supervisors never run one command."""
     services = context.services
-    if process.state is not ProcessState.ASKED or process.host != supervision.get_host():
+    place = supervision.get_place(services.settings)
+    if process.state is not ProcessState.ASKED or process.host != place:
         return process
     order = await _make_order(context, call)
     await supervision.find_folder(services.settings, process.id).start(order)

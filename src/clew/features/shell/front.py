@@ -41,8 +41,7 @@ def describe_state(process: ShellProcess) -> str:
     if process.state.is_open:
         if process.stop_reason is not None:
             return "is being stopped"
-        here = process.host == supervision.get_host()
-        return "running" if here else f"running on {process.host}"
+        return f"running on {supervision.get_host(process)}"
     return describe_end(process)
 
 
@@ -54,7 +53,7 @@ def describe_process(process: ShellProcess) -> dict[str, Any]:
         "conversation": process.conversation,
         "turn": process.turn,
         "scope": process.scope,
-        "host": process.host,
+        "host": supervision.get_host(process),
         "level": process.level,
         "state": process.state.value,
         "ending": None if process.state.is_open else describe_end(process),
@@ -87,7 +86,7 @@ def read_part(
     if not folder.path.exists():
         if process.pruned_at is not None:
             raise UsageError("its output was removed: it is kept for 7 days")
-        raise UsageError(f"its output is on {process.host}")
+        raise UsageError(f"its output is on {supervision.get_host(process)}")
     part = folder.read_range(start, min(length, MOST_BYTES))
     return {
         "start": part.start,
@@ -119,7 +118,9 @@ def send_input(
     if not process.state.is_open:
         raise UsageError(f"it has ended: {describe_end(process)}")
     if not supervision.is_here(context.settings, process):
-        raise UsageError(f"it runs on {process.host}, and takes input from there only")
+        raise UsageError(
+            f"it runs on {supervision.get_host(process)}, and takes input from there only"
+        )
     if len(text) > MOST_BYTES:
         raise UsageError(f"input may have {MOST_BYTES:,} characters at once")
     folder = supervision.find_folder(context.settings, process.id)

@@ -26,9 +26,14 @@ _STOPPED_BY: Final = ("person", "time", "limit", "memory")
 _REMOTE_PERIOD: Final = 0.5
 
 
-def get_host() -> str:
-    """Return the name of this machine."""
-    return socket.gethostname()
+def get_place(settings: Settings) -> str:
+    """Return the name of this machine and its home: two homes do not see each other's folders."""
+    return f"{socket.gethostname()}:{settings.home.resolve()}"
+
+
+def get_host(process: ShellProcess) -> str:
+    """Return the name of the machine on which a process runs, or ran."""
+    return process.host.partition(":")[0]
 
 
 def find_folder(settings: Settings, process: str) -> ProcessFolder:
@@ -38,12 +43,14 @@ def find_folder(settings: Settings, process: str) -> ProcessFolder:
 
 def is_here(settings: Settings, process: ShellProcess) -> bool:
     """Return whether a process is one of this machine and this ``CLEW_HOME``."""
-    return find_folder(settings, process.id).path.exists() or process.host == get_host()
+    return find_folder(settings, process.id).path.exists() or process.host == get_place(settings)
 
 
-def read_end(folder: ProcessFolder) -> ProcessEnd | None:
+def read_end(folder: ProcessFolder, *, was_started: bool) -> ProcessEnd | None:
     """Return the end of a process as its folder tells it; ``None`` while it lives."""
     life = folder.look()
+    if life is Life.NEW and was_started:  # its folder is gone
+        life = Life.GONE
     if life is Life.ENDED and (found := folder.read_exit()) is not None:
         return _describe_exit(folder, found)
     if life is Life.GONE:
@@ -74,7 +81,7 @@ def _read_tail(folder: ProcessFolder) -> str:
 async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess:
     """Store the end of a process of this machine if it has ended; return it as it is now."""
     folder = find_folder(context.settings, process.id)
-    end = read_end(folder)
+    end = read_end(folder, was_started=process.state is ProcessState.RUNNING)
     if end is None:
         return process
     if end.state is ProcessState.LOST:
@@ -120,4 +127,4 @@ def read_output(settings: Settings, process: ShellProcess, limit: int) -> str:
     if folder.path.exists():
         return folder.read_output(limit)
     tail = process.tail or ""
-    return f"[it ran on {process.host}, which has the whole output]\n{tail}"
+    return f"[it ran on {get_host(process)}, which has the whole output]\n{tail}"
