@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.agent.known_secrets import register_secrets
+from clew.core.public_addresses import matches_host
 from clew.features import web
 from clew.features.web import fetching, page_text
-from clew.features.web.addresses import WebRefused, check_address, matches_host, parse_url
+from clew.features.web.addresses import WebRefused, check_address, parse_url
 from clew.features.web.fetching import fetch_page
 from clew.features.web.page_converter import convert
 from clew.features.web.page_text import read_url, remove_unseen_characters

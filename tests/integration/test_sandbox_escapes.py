@@ -153,6 +153,13 @@ async def test_doctor_reports_what_is_not_isolated(
     assert await check_sandbox(refused) == (), "it is told with the settings"
 
 
+@needs_bubblewrap
+async def test_doctor_tries_the_level_with_named_hosts(tmp_path: Path) -> None:
+    finding = await examine(tmp_path, level="net", hosts="example.org")
+    assert finding.level is FindingLevel.OK, finding
+    assert finding.detail.startswith(f"bubblewrap at level net: {len(ESCAPES)} of {len(ESCAPES)} ")
+
+
 @needs_landlock
 async def test_doctor_names_a_way_that_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -133,7 +133,8 @@ async def test_without_any_sandbox_nothing_runs_and_it_is_said_why(
     chosen = await choose_sandbox(policy_of(tmp_path, "box"))
     assert "no docker or podman" in (chosen.refusal or "")
     chosen = await choose_sandbox(policy_of(tmp_path, "net"))
-    assert "not available yet" in (chosen.refusal or "")
+    assert "no sandbox for the level net here" in (chosen.refusal or "")
+    assert "install bubblewrap" in (chosen.refusal or "")
     with pytest.raises(SandboxUnavailable, match="no docker or podman"):
         await ContainerSandbox("image").prepare(make_request(tmp_path))
 
@@ -345,7 +346,8 @@ def test_the_settings_become_the_terms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ('level = "net"', "not available yet"),
+        ('level = "net"', "sandbox.hosts is empty"),
+        ('hosts = ["https://example.org"]', "'https://example.org' is not a host"),
         ('workspace = "."', "is in CLEW_HOME"),
         ('workspace = "/"', "contains CLEW_HOME"),
         ('workspace = "~"', "contains your home folder"),
@@ -405,4 +407,9 @@ def test_every_level_has_its_candidates(tmp_path: Path) -> None:
         for level in levels
     }
     confined = ["bubblewrap", "Landlock", "sandbox-exec"]
-    assert found == {"read": confined, "work": confined, "net": [], "host": ["no sandbox"]}
+    assert found == {
+        "read": confined,
+        "work": confined,
+        "net": ["bubblewrap"],
+        "host": ["no sandbox"],
+    }

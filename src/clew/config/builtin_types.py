@@ -197,7 +197,7 @@ VARIABLES: Final = SettingType(
     read=parsers.parse_variables,
     schema={
         "type": "array",
-        "items": {"type": "string", "pattern": f"^{parsers.VARIABLE_PATTERN}$"},
+        "items": {"type": "string", "pattern": f"^{parsers.VARIABLE_PATTERN}(@.+)?$"},
     },
     from_text=parsers.texts_from_text,
     show=lambda pairs: [name for name, _ in pairs],

@@ -166,14 +166,17 @@ def parse_secret(value: object, where: ReadContext) -> Secret:
 
 
 def parse_variables(value: object, where: ReadContext) -> tuple[tuple[str, Secret], ...]:
-    """Return each name with the secret that is its value."""
+    """Return each name, with the host behind it if there is one, and the secret of the name."""
     names = parse_texts(value, where)
-    if not all(re.fullmatch(VARIABLE_PATTERN, name) for name in names):
+    if not all(re.fullmatch(VARIABLE_PATTERN, name.partition("@")[0]) for name in names):
         raise InvalidValue
-    return tuple(
-        (name, Secret.from_env(name, key=where.key, environ=where.environ, advise="remove it"))
-        for name in names
-    )
+    if any(name.endswith("@") for name in names):
+        raise InvalidValue
+    return tuple((name, _read_variable(name.partition("@")[0], where)) for name in names)
+
+
+def _read_variable(name: str, where: ReadContext) -> Secret:
+    return Secret.from_env(name, key=where.key, environ=where.environ, advise="remove it")
 
 
 def parse_reference(value: object) -> tuple[str, str]:

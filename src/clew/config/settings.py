@@ -418,8 +418,8 @@ class SandboxSettings:
         "work",
         "How far commands are kept apart. `read`: they see the system's programs and the "
         "workspace, and write nothing; `work`: they write in the workspace; `box`: in a container; "
-        "`host`: nothing is kept apart, and each command asks. None but `host` has a network. "
-        "`net` is not available yet.",
+        "`net`: as `work`, and they reach `hosts`; `host`: nothing is kept apart, and each command "
+        "asks. Commands with a network ask as well.",
     )
     workspace: Path | None = setting(
         PATH,
@@ -451,13 +451,19 @@ class SandboxSettings:
         integer_type(least=1, unit="MB"), 1024, "Size that a workspace may have, in MB."
     )
     hosts: tuple[str, ...] = setting(
-        TEXTS, (), "The hosts that commands may reach at the level `net`, which is to come."
+        TEXTS,
+        (),
+        "The hosts that commands may reach at the level `net`: `example.org`, `*.example.org` for "
+        "all below, with `:PORT` if it is not 80 or 443. Private addresses are reached only if "
+        "they are listed themselves, as `10.0.0.5:8080`.",
     )
     secrets: tuple[tuple[str, Secret], ...] = setting(
         VARIABLES,
         (),
         "Names of environment variables that commands are given with their values; they get "
-        "nothing else of the gateway's environment.",
+        "nothing else of the gateway's environment. With a host, as `WIKI_TOKEN@10.0.0.5:8080`, "
+        "they do not get it: at the level `net` it is added to their requests to that host, only "
+        "without TLS.",
     )
     image: str = setting(
         TEXT, "docker.io/library/python:3-slim", "The image of the containers at the level `box`."

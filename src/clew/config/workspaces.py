@@ -5,16 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from clew.core.network_rules import parse_network_rules
 from clew.errors import SettingsError
-from clew.sandbox.request import NET_REFUSAL, CommandLimits, SandboxPolicy
+from clew.sandbox.request import CommandLimits, SandboxPolicy
 from clew.sandbox.workspace import Workspace, name_folder
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
+    from clew.core.network_rules import NetworkRules
     from clew.sandbox.request import Level
 
 #: The folder of the workspaces, in ``CLEW_HOME``.
 WORK_FOLDER: Final = "work"
+#: The socket of the proxy; a command that outlives its gateway finds that of the next one there.
+PROXY_SOCKET: Final = "run/net.sock"
 _MEBIBYTE: Final = 1024 * 1024
 
 
@@ -38,9 +42,37 @@ def make_sandbox_policy(settings: Settings) -> SandboxPolicy:
         folder=home / WORK_FOLDER,
         shared_workspace=section.workspace and section.workspace.resolve(),
         private=(home,),
-        secrets={name: secret.reveal() for name, secret in section.secrets},
+        secrets={name: secret.reveal() for name, secret in section.secrets if "@" not in name},
         image=section.image,
+        proxy=home / PROXY_SOCKET,
     )
+
+
+def make_network_rules(settings: Settings) -> NetworkRules:
+    """
+    Return the rules of the proxy.
+
+    :raises SettingsError: naming what is no host
+    """
+    try:
+        return parse_network_rules(settings.sandbox.hosts)
+    except ValueError as error:
+        raise SettingsError(f"sandbox.hosts: {error}") from None
+
+
+def make_credentials(settings: Settings) -> dict[str, str]:
+    """
+    Return the header ``Authorization`` by host, for secrets that commands never see.
+
+    :raises SettingsError: if a secret cannot be read
+    """
+    found: dict[str, str] = {}
+    for name, secret in settings.sandbox.secrets:
+        host, value = name.partition("@")[2], secret.reveal() if "@" in name else ""
+        if host:
+            # A value of two words has its own kind, as "Basic …".
+            found[host.lower()] = value if " " in value else f"Bearer {value}"
+    return found
 
 
 def find_workspace(settings: Settings, scope: str) -> Workspace:
@@ -70,12 +102,15 @@ def move_workspace(settings: Settings, old: str, new: str) -> bool:
 
 def check_sandbox(settings: Settings) -> None:
     """
-    Reject a level that is not available yet, and a workspace with private files.
+    Reject a level without what it needs, hosts that are none, and a workspace with private files.
 
     :raises SettingsError: if one of them is set
     """
-    if settings.sandbox.level == "net":
-        raise SettingsError(f"sandbox.level: {NET_REFUSAL}")
+    if not make_network_rules(settings).hosts and settings.sandbox.level == "net":
+        raise SettingsError(
+            'sandbox.level is "net", and sandbox.hosts is empty: name the hosts that commands may '
+            'reach, or use "work"'
+        )
     if settings.sandbox.workspace is None:
         return
     workspace = settings.sandbox.workspace.resolve()

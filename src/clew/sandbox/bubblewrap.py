@@ -26,6 +26,7 @@ from clew.sandbox.protocol import (
     limit_argv,
     run_program,
 )
+from clew.sandbox.request import PROXY_PORT, find_python
 from clew.sandbox.system_files import CONFIGURATION, SYSTEM
 
 if TYPE_CHECKING:
@@ -67,8 +68,19 @@ _BEGIN: Final = """\
 while read -r _ _ state _ < /proc/1/stat && [ "$state" != S ]; do :; done
 printf '\\0' && read -r _ || exit 1
 """
+#: Waits until the relay listens: its port is in the kernel's list of sockets, in hexadecimal.
+_AWAIT_RELAY: Final = f"""\
+n=0; while :; do
+  while read -r _ at _; do [ "$at" = 0100007F:{PROXY_PORT:04X} ] && break 2; done < /proc/net/tcp
+  n=$((n + 1)); [ $n -lt 100 ] || sleep 0.01
+  [ $n -lt 3000 ] || {{ echo "the network of the sandbox does not start"; exit 1; }}
+done
+"""
 #: Opens the filter for bwrap, and becomes it.
 _WITH_FILTER: Final = 'exec 3<"$1" && shift && exec "$@"'
+#: Starts the relay as a child of bwrap, which the shell becomes.
+_WITH_RELAY: Final = '"$1" -I -S "$2" "$3" "$4" </dev/null >/dev/null 2>&1 & shift 4; exec "$@"'
+_RELAY: Final = Path(__file__).with_name("net_relay.py")
 
 
 class BubblewrapSandbox(ProcessSandbox):
@@ -111,18 +123,20 @@ class BubblewrapSandbox(ProcessSandbox):
     def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
         workspace = str(request.workspace)
         bind, closed = (
-            ("--bind", ("/",))
-            if request.level == "work"
-            else ("--ro-bind", ("/tmp", "/dev/shm", "/"))
+            ("--ro-bind", ("/tmp", "/dev/shm", "/"))
+            if request.level == "read"
+            else ("--bind", ("/",))
         )
+        begin = _BEGIN if request.proxy is None else _BEGIN + _AWAIT_RELAY
         return [
+            *_start_relay(request),
             *self._isolate(),
             *(word for path in request.readable for word in ("--ro-bind", str(path), str(path))),
             *self._hide_private((*SYSTEM, *request.readable)),
             *(bind, workspace, workspace),
             *(word for place in closed for word in ("--remount-ro", place)),
             *("--chdir", workspace, "--"),
-            *limit_argv(argv, request, processes=_limit_processes(request), begin=_BEGIN),
+            *limit_argv(argv, request, processes=_limit_processes(request), begin=begin),
         ]
 
     async def prepare(self, request: SandboxRequest) -> None:
@@ -192,6 +206,15 @@ class BubblewrapSandbox(ProcessSandbox):
             if not path.exists() or path.read_bytes() != content:
                 path.write_bytes(content)
         self._written = True
+
+
+def _start_relay(request: SandboxRequest) -> Sequence[str]:
+    """Return words before bwrap that start the relay beside it, where there is a proxy."""
+    if request.proxy is None:
+        return ()
+    python = str(find_python().executable)
+    words = (python, str(_RELAY), str(request.proxy), str(PROXY_PORT))
+    return ("/bin/sh", "-c", _WITH_RELAY, "sh", *words)
 
 
 def _limit_processes(request: SandboxRequest) -> int | None:

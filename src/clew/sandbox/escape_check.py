@@ -75,13 +75,19 @@ class EscapeResult:
 
 
 async def try_escapes(
-    sandbox: Sandbox, folder: Path, *, database: Path | None = None, python: str | None = None
+    sandbox: Sandbox,
+    folder: Path,
+    *,
+    database: Path | None = None,
+    python: str | None = None,
+    proxy: Path | None = None,
 ) -> list[EscapeResult]:
     """
     Run every attempt in a workspace below ``folder``; return the outcome of each.
 
-    ``python`` is an interpreter of the sandbox itself, instead of the one of this process. The
-    gateway is a stand-in that holds a secret; files that are read are real ones.
+    ``python`` is an interpreter of the sandbox itself, instead of the one of this process;
+    ``proxy`` is the socket of the proxy, for the level ``net``. The gateway is a stand-in that
+    holds a secret; files that are read are real ones.
 
     :raises SandboxError: if a command cannot be started
     """
@@ -90,17 +96,19 @@ async def try_escapes(
     try:
         with ExitStack() as stack:
             targets = _Targets(stack, workspace, database)
-            return await _run_attempts(sandbox, targets, python)
+            return await _run_attempts(sandbox, targets, python, proxy)
     finally:
         await asyncio.to_thread(shutil.rmtree, workspace.root, ignore_errors=True)
 
 
 async def _run_attempts(
-    sandbox: Sandbox, targets: _Targets, python: str | None
+    sandbox: Sandbox, targets: _Targets, python: str | None, proxy: Path | None
 ) -> list[EscapeResult]:
     runtime = find_python()
     request = SandboxRequest(
         workspace=targets.workspace.root,
+        level="work" if proxy is None else "net",
+        proxy=proxy,
         limits=_LIMITS,
         readable=() if python else runtime.readable,
     )

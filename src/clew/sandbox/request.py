@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 Level = Literal["read", "work", "net", "box", "host"]
 LEVELS: Final[tuple[Level, ...]] = ("read", "work", "net", "box", "host")
 
-NET_REFUSAL: Final = (
-    'the sandbox level "net" is not available yet: use "work" (no network), or "host" (no sandbox)'
-)
-
+#: The port of the proxy on the loopback of a command with named hosts.
+PROXY_PORT: Final = 3128
 #: For doctor, status, the log and the question before a command.
 HOST_WARNING: Final = (
     "commands run without a sandbox, with all rights of this user: set sandbox.level to work"
@@ -36,6 +34,13 @@ _PATH: Final = (
     *(("/opt/homebrew/bin",) if sys.platform == "darwin" else ()),
 )
 _MEBIBYTE: Final = 1024 * 1024
+_PROXY: Final = f"http://127.0.0.1:{PROXY_PORT}"
+#: Some programs read the one, some the other.
+_PROXY_VARIABLES: Final = {
+    **dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), _PROXY),
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _PROXY),
+    **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +63,7 @@ class SandboxRequest:
     """A command's place: its workspace, level, environment, and what else it may read."""
 
     workspace: Path
-    #: ``read`` or ``work``; ``box`` and ``host`` treat them alike.
+    #: ``read``, ``work`` or ``net``; ``box`` and ``host`` treat them alike.
     level: Level = "work"
     limits: CommandLimits = CommandLimits()
     #: More files and folders that it may read, for example an interpreter or a skill.
@@ -67,6 +72,8 @@ class SandboxRequest:
     session: str = ""
     #: More variables, for example secrets that the settings name.
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    #: The socket of the proxy, for the level ``net``.
+    proxy: Path | None = None
     #: It reads what it is given while it runs; else its input is empty.
     takes_input: bool = False
 
@@ -87,6 +94,8 @@ class SandboxPolicy:
     secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     #: The image of ``box``.
     image: str = ""
+    #: The socket of the proxy, which serves the level ``net``.
+    proxy: Path | None = None
 
     def workspace_of(self, scope: str) -> Workspace:
         """Return the workspace of a scope; it may not exist yet."""
@@ -103,6 +112,7 @@ class SandboxPolicy:
             readable=readable,
             session=session,
             environment=self.secrets,
+            proxy=self.proxy if self.level == "net" else None,
         )
 
 
@@ -112,6 +122,7 @@ def make_environment(request: SandboxRequest) -> dict[str, str]:
         "PATH": ":".join(_PATH),
         "HOME": str(request.workspace),
         "LANG": os.environ.get("LANG") or "C.UTF-8",
+        **(_PROXY_VARIABLES if request.level == "net" else {}),
         **request.environment,
     }
     return environment | make_session_variables(request)

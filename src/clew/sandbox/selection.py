@@ -9,7 +9,7 @@ from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxUnavailable
 from clew.sandbox.landlock import LandlockSandbox
-from clew.sandbox.request import HOST_WARNING, NET_REFUSAL
+from clew.sandbox.request import HOST_WARNING
 from clew.sandbox.seatbelt import SeatbeltSandbox
 from clew.sandbox.unconfined import UnconfinedHost
 
@@ -39,8 +39,6 @@ class SandboxChoice:
     @property
     def reason(self) -> str:
         """The reason for which there is no sandbox, without what to do."""
-        if self.level == "net":
-            return NET_REFUSAL
         reasons = "; ".join(report.detail for _, report in self.failures)
         return (
             f"there is no sandbox for the level {self.level} here, so no command runs ({reasons})"
@@ -79,7 +77,7 @@ async def choose_sandbox(policy: SandboxPolicy) -> SandboxChoice:
 
 
 def make_candidates(policy: SandboxPolicy) -> Sequence[Sandbox]:
-    """Return what can provide the level, the strongest first; nothing for ``net``."""
+    """Return what can provide the level, the strongest first."""
     match policy.level:
         case "read" | "work":
             return (
@@ -89,7 +87,8 @@ def make_candidates(policy: SandboxPolicy) -> Sequence[Sandbox]:
             )
         case "box":
             return (ContainerSandbox(policy.image),)
+        case "net":
+            # Only a network namespace leaves a single way out.
+            return (BubblewrapSandbox(policy.folder, private=policy.private),)
         case "host":
             return (UnconfinedHost(),)
-        case _:
-            return ()

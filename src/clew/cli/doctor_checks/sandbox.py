@@ -59,7 +59,13 @@ async def _examine(policy: SandboxPolicy, database: Path | None) -> DoctorFindin
         return warn(_WHAT, chosen.warning, fix='clew config set sandbox.level "work"')
     python = "python3" if policy.level == "box" else None
     try:
-        found = await try_escapes(chosen.sandbox, policy.folder, database=database, python=python)
+        found = await try_escapes(
+            chosen.sandbox,
+            policy.folder,
+            database=database,
+            python=python,
+            proxy=policy.proxy if policy.level == "net" else None,
+        )
     except SandboxError as error:
         return fail(_WHAT, f"{chosen.sandbox.name}: {error}")
     return _judge(chosen, found)

@@ -32,7 +32,7 @@ def _iter_used_variables(settings: Settings) -> Iterator[str]:
     for _name, secret in iter_secrets(settings):
         if secret.source.startswith(_SOURCE):
             yield secret.source.removeprefix(_SOURCE)
-    yield from (name for name, _ in settings.sandbox.secrets)
+    yield from (name.partition("@")[0] for name, _ in settings.sandbox.secrets)
 
 
 def _read_names(file: Path) -> set[str]:

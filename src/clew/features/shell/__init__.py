@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -37,6 +38,7 @@ def register(registry: Registry) -> None:
         )
     registry.add_tool(process, effect="idempotent", facts=make_process_facts, when=can_run)
     registry.add_service("processes", run_watcher)
+    registry.add_service("network proxy", run_proxy)
     registry.add_command(
         Command(
             name="ps",
@@ -67,6 +69,15 @@ async def run_watcher(context: FeatureContext) -> None:
     from clew.features.shell.watcher import ProcessWatcher  # noqa: PLC0415  (heavy)
 
     await ProcessWatcher(context).run()
+
+
+async def run_proxy(context: FeatureContext) -> None:
+    """Serve the proxy of commands that may reach named hosts."""
+    if not context.settings.sandbox.hosts:
+        await asyncio.Event().wait()  # a service that ends is started again
+    from clew.features.shell.network import serve_network  # noqa: PLC0415  (only with hosts)
+
+    await serve_network(context.settings)
 
 
 def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[..., object]]:

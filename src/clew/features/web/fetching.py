@@ -17,14 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
+from clew.core.public_addresses import matches_host
 from clew.distribution import VERSION
-from clew.features.web.addresses import (
-    WebRefused,
-    WebTarget,
-    check_address,
-    matches_host,
-    parse_url,
-)
+from clew.features.web.addresses import WebRefused, WebTarget, check_address, parse_url
 
 if TYPE_CHECKING:
     import ssl
