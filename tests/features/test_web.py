@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.agent.known_secrets import register_secrets
-from clew.core.public_addresses import matches_host
 from clew.features import web
 from clew.features.web import fetching, page_text
 from clew.features.web.addresses import WebRefused, check_address, parse_url
 from clew.features.web.fetching import fetch_page
 from clew.features.web.page_converter import convert
 from clew.features.web.page_text import read_url, remove_unseen_characters
+from clew.sandbox.public_addresses import matches_host
 from clew.testing import Text
 from tests.features.test_documents import make_pdf
 from tests.features.test_shell import told

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.core.network_rules import parse_network_rules
 from clew.sandbox.escape_check import ESCAPES, try_escapes
 from clew.sandbox.network_proxy import NetworkProxy
+from clew.sandbox.network_rules import parse_network_rules
 from clew.sandbox.runner import run_command
 from tests.integration.test_sandbox_escapes import ADD_SOURCE, as_nobody, find_common_python
 from tests.sandboxes import make_bubblewrap, make_request, needs_bubblewrap
@@ -235,7 +235,7 @@ async def test_every_way_out_stays_closed(tmp_path: Path) -> None:
 APART = """
 import asyncio, json, sys, tempfile
 from pathlib import Path
-from clew.core.network_rules import parse_network_rules
+from clew.sandbox.network_rules import parse_network_rules
 from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.network_proxy import NetworkProxy
 from clew.sandbox.request import SandboxRequest, find_python

@@ -57,7 +57,7 @@ TOOLS = (
     Mutation(
         name="web-private-address",
         mechanism="an address outside of the public internet is refused",
-        file="src/clew/core/public_addresses.py",
+        file="src/clew/sandbox/public_addresses.py",
         old="if not private and not _is_public(found):",
         new="if not private and found.is_multicast:",
         test=f"{_PAGES}redirects_are_followed_on_their_host_and_checked_each_time",
@@ -73,7 +73,7 @@ TOOLS = (
     Mutation(
         name="web-address-in-address",
         mechanism="an IPv4 address inside of an IPv6 address is found",
-        file="src/clew/core/public_addresses.py",
+        file="src/clew/sandbox/public_addresses.py",
         old="return IPv4Address(found.packed[12:])",
         new="return found",
         test=f"{_PAGES}public_addresses_are_not_refused_and_private_ones_by_name_only",
@@ -81,7 +81,7 @@ TOOLS = (
     Mutation(
         name="web-metadata",
         mechanism="addresses with credentials are refused also where private ones are allowed",
-        file="src/clew/core/public_addresses.py",
+        file="src/clew/sandbox/public_addresses.py",
         old="if found in _METADATA or _is_in(found, _LINK_LOCAL):",
         new="if not private and _is_in(found, _LINK_LOCAL):",
         test=f"{_PAGES}public_addresses_are_not_refused_and_private_ones_by_name_only",

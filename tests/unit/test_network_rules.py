@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.core.network_rules import parse_allowed_host, parse_network_rules
+from clew.sandbox.network_rules import parse_allowed_host, parse_network_rules
 
 RULES = parse_network_rules(
     ["example.org", "*.Below.example", "other.example:8443", "10.0.0.5:8080", "[fd00::5]"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.core.network_rules import parse_network_rules
 from clew.errors import SettingsError
+from clew.sandbox.network_rules import parse_network_rules
 from clew.sandbox.request import CommandLimits, SandboxPolicy
 from clew.sandbox.workspace import Workspace, name_folder
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
-    from clew.core.network_rules import NetworkRules
+    from clew.sandbox.network_rules import NetworkRules
     from clew.sandbox.request import Level
 
 #: The folder of the workspaces, in ``CLEW_HOME``.

@@ -123,9 +123,9 @@ class BubblewrapSandbox(ProcessSandbox):
     def wrap(self, argv: Sequence[str], request: SandboxRequest) -> list[str]:
         workspace = str(request.workspace)
         bind, closed = (
-            ("--ro-bind", ("/tmp", "/dev/shm", "/"))
-            if request.level == "read"
-            else ("--bind", ("/",))
+            ("--bind", ("/",))
+            if request.level != "read"
+            else ("--ro-bind", ("/tmp", "/dev/shm", "/"))
         )
         begin = _BEGIN if request.proxy is None else _BEGIN + _AWAIT_RELAY
         return [

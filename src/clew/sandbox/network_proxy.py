@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
-    from clew.core.network_rules import NetworkRules
+    from clew.sandbox.network_rules import NetworkRules
 
     #: Looks up a host; returns its addresses.
     Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import httpx2
 
-from clew.core.public_addresses import find_address_problem
 from clew.errors import ClewError
+from clew.sandbox.public_addresses import find_address_problem
 
 
 class WebRefused(ClewError):

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from clew.core.public_addresses import matches_host
 from clew.distribution import VERSION
 from clew.features.web.addresses import WebRefused, WebTarget, check_address, parse_url
+from clew.sandbox.public_addresses import matches_host
 
 if TYPE_CHECKING:
     import ssl

@@ -62,8 +62,8 @@ class WebTools:
 
     def make_fetch_facts(self, arguments: Mapping[str, Any]) -> ToolFacts | None:
         """Return the host of a fetch; an address can carry data to hosts that are not allowed."""
-        from clew.core.public_addresses import matches_host  # noqa: PLC0415  (as below)
         from clew.features.web.addresses import parse_url  # noqa: PLC0415  (imports the HTTP client)
+        from clew.sandbox.public_addresses import matches_host  # noqa: PLC0415  (as below)
 
         host = parse_url(arguments["url"]).host
         trusted = any(matches_host(host, one) for one in self._section.get().allow)

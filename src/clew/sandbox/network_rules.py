@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from clew.core.public_addresses import find_address_problem, matches_host
+from clew.sandbox.public_addresses import find_address_problem, matches_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
