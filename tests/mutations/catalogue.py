@@ -14,6 +14,7 @@ from tests.mutations.mutation import Mutation
 from tests.mutations.outages import OUTAGES
 from tests.mutations.rpc import RPC
 from tests.mutations.sandbox import SANDBOX
+from tests.mutations.schedule import SCHEDULE
 from tests.mutations.tools import TOOLS
 
 __all__ = ["ALL", "Mutation"]
@@ -303,5 +304,6 @@ ALL = (
     *APPROVALS,
     *BACKUPS,
     *SANDBOX,
+    *SCHEDULE,
     *TOOLS,
 )
