@@ -18,7 +18,7 @@ from clew.features.schedule.jobs import JobFire, ScheduledJob, get_job, list_fir
 from clew.features.schedule.making import JobOwner, JobRequest, create_job
 from clew.features.schedule.service import Scheduler
 from clew.features.schedule.settings import ScheduleSettings
-from clew.plugin.registry import Features
+from clew.plugin.registry import Features, Registry
 from clew.runtime import build_services
 from clew.store.checks.registry import find_all
 from clew.store.opening import open_store
@@ -152,7 +152,8 @@ async def open_jobs(
     features = Features()
     features.register("schedule", schedule.register)
     for number, register in enumerate(registers):
-        features.register(f"tested{number}", register)
+        own = register.__module__.partition("clew.features.")[2]
+        features.register(own or f"tested{number}", register)
     with FakeProvider(answer) as provider:
         async with (
             close_models_on_exit(),
@@ -169,5 +170,9 @@ async def open_jobs(
                     store=store,
                     clock=clock,
                     settings=made,
-                    scheduler=Scheduler(services.feature_context, settings or ScheduleSettings()),
+                    scheduler=Scheduler(
+                        services.feature_context,
+                        settings or ScheduleSettings(),
+                        Registry(features, "tests", is_plugin=False).find_watch_source,
+                    ),
                 )

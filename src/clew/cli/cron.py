@@ -99,6 +99,7 @@ def _format_next(job: dict[str, Any]) -> str:
         'clew cron add --cron "0 8 * * *" --zone Europe/Berlin "Tell me what is new"',
         'clew cron add --at 2026-12-01T08:00 --conversation main "Call the dentist"',
         'clew cron add --every 15m --command "df -h /" "Tell me if the disk is nearly full"',
+        'clew cron add --every 1h --watch https://example.org/news "Tell me what is new"',
     )
 )
 @click.argument("task")
@@ -113,6 +114,9 @@ def _format_next(job: dict[str, Any]) -> str:
     help="Ask the model (turn), or deliver TASK as it is (message).",
 )
 @click.option("--command", metavar="LINE", help="Run it; ask the model if its output is new.")
+@click.option(
+    "--watch", metavar="TARGET", help="A URL, or a file of the workspace; ask if it has changed."
+)
 @click.option(
     "--where",
     type=click.Choice(("fresh", "own", "here")),
@@ -148,6 +152,9 @@ def add(program: CliContext, *, as_json: bool, expression: str | None, **given: 
     _print_job(_run(program, store), as_json=as_json)
 
 
+_SHOWN_IF_SET: Final = ("command", "watch", "route", "conversation")
+
+
 def _print_job(job: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(job)
@@ -159,7 +166,7 @@ def _print_job(job: dict[str, Any], *, as_json: bool) -> None:
         ("schedule", _format_schedule(job)),
         ("state", job["state"] + (f", {job['reason']}" if job["reason"] else "")),
         ("task", job["task"]),
-        *((name, str(job[name])) for name in ("command", "route", "conversation") if job[name]),
+        *((name, str(job[name])) for name in _SHOWN_IF_SET if job[name]),
         *(("next", moment) for moment in job["next"]),
         *([("waits", f"for an answer: clew chat -c {job['waits']}")] if job["waits"] else []),
     ]

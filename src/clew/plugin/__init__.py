@@ -24,7 +24,7 @@ from clew.core.side_answer import SideAnswer
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl
 from clew.plugin.context import AskModel, FeatureContext
-from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric, Note
+from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric, Note, WatchedText
 from clew.plugin.memory import Memory, MemoryProvider
 from clew.plugin.registry import Registry, SettingsSection
 from clew.plugin.turn_context import TurnContext, get_turn_context
@@ -56,6 +56,7 @@ __all__ = [
     "ToolFacts",
     "TurnContext",
     "Violation",
+    "WatchedText",
     "choice_type",
     "fail",
     "get_turn_context",

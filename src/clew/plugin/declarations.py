@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.route import Route
     from clew.core.scope import Scope
+    from clew.core.tool_facts import ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
     from clew.plugin.memory import MemoryProvider
@@ -198,6 +199,26 @@ class CapabilitySource:
     name: str
     #: Returns the ``AbstractCapability`` or ``AbstractToolset``; called when the agent is made.
     make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchedText:
+    """The text of something that is watched, as it is now."""
+
+    text: str
+    #: Strangers may have written it.
+    untrusted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchSource:
+    """A kind of things that jobs can watch, such as files."""
+
+    name: str
+    #: Returns the text of a target within a scope; an error is a failure of the job.
+    read: Callable[[FeatureContext, Scope, str], Awaitable[WatchedText]]
+    #: Returns the facts by which it is decided whether the model may watch a target.
+    facts: Callable[[str], ToolFacts | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,6 +32,7 @@ from clew.plugin.declarations import (
     Service,
     ServicePlace,
     TurnWatch,
+    WatchSource,
 )
 from clew.store.feature_schema import FeatureSchema
 
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
     from clew.config.settings import Settings
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
-    from clew.core.tool_facts import FactsFunction
+    from clew.core.scope import Scope
+    from clew.core.tool_facts import FactsFunction, ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
-    from clew.plugin.declarations import Note
+    from clew.plugin.declarations import Note, WatchedText
     from clew.plugin.memory import MemoryProvider
     from clew.plugin.turn_context import TurnContext
     from clew.store.checks.check import Check
@@ -442,6 +444,26 @@ class Registry:
         change the history or keep state over steps: ``clew plugins check`` tells.
         """
         self._add("capability", name, CapabilitySource(name=name, make=make))
+
+    def add_watch_source(
+        self,
+        name: str,
+        read: Callable[[FeatureContext, Scope, str], Awaitable[WatchedText]],
+        *,
+        facts: Callable[[str], ToolFacts | None],
+    ) -> None:
+        """
+        Declare a kind of things that jobs can watch, such as files.
+
+        ``read`` returns the text of a target within a scope, and ``facts`` those by which it is
+        decided, in a turn, whether the model may watch it.
+        """
+        self._add("watch source", name, WatchSource(name=name, read=read, facts=facts))
+
+    def find_watch_source(self, name: str) -> WatchSource | None:
+        """Return a kind of things that jobs can watch, of any feature; after all are loaded."""
+        found = self._features.values(WatchSource)
+        return next((source for source in found if source.name == name), None)
 
     def add_memory_provider(
         self, name: str, make: Callable[[FeatureContext], MemoryProvider]

@@ -10,7 +10,8 @@ from clew.features.files.settings import FilesSettings
 from clew.plugin.declarations import Command
 
 if TYPE_CHECKING:
-    from clew.plugin import CommandCall, FeatureContext, Registry
+    from clew.core.scope import Scope
+    from clew.plugin import CommandCall, FeatureContext, Registry, WatchedText
 
 
 def register(registry: Registry) -> None:
@@ -33,6 +34,9 @@ def register(registry: Registry) -> None:
             run=undo_files,
         )
     )
+    registry.add_watch_source(
+        "file", read_watched_file, facts=lambda path: tools.make_read_facts({"path": path})
+    )
     for reader, facts in (
         (tools.read_file, tools.make_read_facts),
         (tools.list_files, tools.make_list_facts),
@@ -41,6 +45,13 @@ def register(registry: Registry) -> None:
         registry.add_tool(reader, effect="pure", facts=facts)
     for writer in (tools.write_file, tools.edit_file):
         registry.add_tool(writer, effect="idempotent", facts=tools.make_write_facts, in_order=True)
+
+
+async def read_watched_file(context: FeatureContext, scope: Scope, path: str) -> WatchedText:
+    """Return the text of a file in the workspace of a scope."""
+    from clew.features.files import watching  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await watching.read_watched_file(context, scope, path)
 
 
 async def undo_files(call: CommandCall, argument: str) -> str:

@@ -63,7 +63,7 @@ def register(registry: Registry) -> None:
         """Fire the jobs that are due."""
         from clew.features.schedule.service import Scheduler  # noqa: PLC0415  (heavy)
 
-        await Scheduler(context, settings.get()).run()
+        await Scheduler(context, settings.get(), registry.find_watch_source).run()
 
     async def prune(context: FeatureContext) -> None:
         """Remove what is older than the settings keep."""
@@ -73,7 +73,11 @@ def register(registry: Registry) -> None:
 
     registry.add_service("schedule", run_scheduler)
     registry.add_periodic(prune, every=timedelta(hours=1), name="old fires of jobs")
-    registry.add_tool(make_tool(settings.get), effect="idempotent", facts=make_facts)
+    registry.add_tool(
+        make_tool(settings.get),
+        effect="idempotent",
+        facts=partial(make_facts, registry.find_watch_source),
+    )
     registry.add_command(
         Command(
             name="jobs",

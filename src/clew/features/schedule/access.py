@@ -19,7 +19,13 @@ from clew.core.channel_events import DM, OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId
 from clew.core.route import Route
-from clew.features.schedule.jobs import JOBS, JobState, lock_job, pause_job
+from clew.features.schedule.jobs import (
+    JOBS,
+    JobState,
+    find_chat_conversation,
+    lock_job,
+    pause_job,
+)
 from clew.features.schedule.wording import format_pause
 from clew.store.transactions import pairings
 from clew.store.transactions.deliveries import deliver_to_chat
@@ -77,11 +83,12 @@ def pause_excluded(t: Tx, job: ScheduledJob) -> None:
     """Pause the job of an excluded creator, and tell the others of its chat."""
     pause_job(t, job, reason=NO_ACCESS)
     log.warning("job_paused", job=job.id, reason=NO_ACCESS)
-    if job.route is None or job.conversation is None or Route.parse(job.route).kind == DM:
+    conversation = find_chat_conversation(t, job)
+    if job.route is None or conversation is None or Route.parse(job.route).kind == DM:
         return
     deliver_to_chat(
         t,
-        job.conversation,
+        conversation,
         job.route,
         OutboundMessage(text=format_pause(job, NO_ACCESS), markup=False),
         id=DeliveryId(f"dlv_{job.id}_paused_{t.now}"),

@@ -71,7 +71,7 @@ class FiringRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandRun:
-    """A command that the process which fired it has to run."""
+    """A command, or something to look at, for the process which fired it."""
 
     job: ScheduledJob
     slot: int
@@ -184,7 +184,7 @@ def _fire_slot(
     ended = FireState.DONE if job.kind is JobKind.MESSAGE else FireState.STARTED
     if not _insert_fire(t, job, slot, ended, owner=rules.owner):
         return None
-    if job.kind is JobKind.COMMAND:
+    if job.kind.is_polled:
         return CommandRun(job=job, slot=slot)
     if job.kind is JobKind.MESSAGE:
         _deliver_message(t, job, slot)
@@ -224,12 +224,22 @@ def _insert_fire(
 
 
 def start_turn(
-    t: Tx, job: ScheduledJob, slot: int, *, session_ids: SessionIdFactory, text: str
+    t: Tx,
+    job: ScheduledJob,
+    slot: int,
+    *,
+    session_ids: SessionIdFactory,
+    text: str,
+    untrusted: bool = False,
 ) -> None:
-    """Accept the input of a slot, which begins a turn, or joins one where it was made."""
+    """
+    Accept the input of a slot, which begins a turn, or joins one where it was made.
+
+    ``untrusted``: strangers may have written a part of the text.
+    """
     name = make_fire_id(job.id, slot)
     conversation = _open_conversation(t, job, name, session_ids)
-    payload = write_payload(Cause(kind="job", id=job.id), [job.payload])
+    payload = write_payload(Cause(kind="job", id=job.id), [job.payload], untrusted=untrusted)
     item = NewInput(
         id=make_completion_id(name),
         kind=InboxKind.COMPLETION,

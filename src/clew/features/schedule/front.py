@@ -85,6 +85,7 @@ def describe_job(t: Tx, job: ScheduledJob) -> dict[str, Any]:
         "kind": job.kind.value,
         "task": job.task,
         "command": job.command,
+        "watch": job.watch,
         "schedule": {job.rule: job.expression},
         "zone": job.zone,
         "where": job.place.value,

@@ -12,6 +12,7 @@ from clew.errors import NotFound, UsageError
 from clew.features.schedule.parsing import ScheduleText
 from clew.features.schedule.planning import CatchUp, FireState
 from clew.store.records import RecordQuery
+from clew.store.transactions.conversations import resolve_route
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId, OwnerId, TurnId
@@ -28,6 +29,13 @@ class JobKind(enum.Enum):
     TURN = "turn"  #: the model is asked
     MESSAGE = "message"  #: a text is delivered, without a model
     COMMAND = "command"  #: a command runs; the model is asked if its output changed or it failed
+    FILE = "file"  #: a file is read; the model is asked if it changed
+    URL = "url"  #: the same with a page of the web
+
+    @property
+    def is_polled(self) -> bool:
+        """Return whether something is looked at first, and the model asked only about news."""
+        return self in (JobKind.COMMAND, JobKind.FILE, JobKind.URL)
 
 
 class JobPlace(enum.Enum):
@@ -65,6 +73,9 @@ class ScheduledJob:
     kind: JobKind
     task: str
     command: str | None
+    #: The file or the URL that is watched, and its text when it was last told about.
+    watch: str | None
+    seen: str | None
     rule: ScheduleKind
     expression: str
     zone: str
@@ -111,7 +122,7 @@ class JobFire:
 _JOB_COLUMNS: LiteralString = (
     "id, title, scope, route, place, conversation, kind, task, command, rule, expression, zone,"
     " anchor, catch_up, quiet, quiet_if, payload, state, reason, until_at, max_runs, failures,"
-    " told_at, output, next_slot, due_at, asked_at, created_at"
+    " told_at, output, next_slot, due_at, asked_at, created_at, watch, seen"
 )
 JOBS: Final = RecordQuery(
     ScheduledJob,
@@ -154,14 +165,14 @@ def store_job(t: Tx, job: ScheduledJob) -> ScheduledJob:
         f"""
         INSERT INTO schedule_job ({_JOB_COLUMNS})
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
+                $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
         ON CONFLICT (id) DO NOTHING
         """,
         job.id, job.title, job.scope, job.route, job.place.value, job.conversation,
         job.kind.value, job.task, job.command, job.rule, job.expression, job.zone, job.anchor,
         job.catch_up.value, job.quiet.value, job.quiet_if, job.payload, job.state.value,
         job.reason, job.until_at, job.max_runs, job.failures, job.told_at, job.output,
-        job.next_slot, job.due_at, job.asked_at, job.created_at,
+        job.next_slot, job.due_at, job.asked_at, job.created_at, job.watch, job.seen,
     )  # fmt: skip
     return get_job(t, job.id)
 
@@ -176,6 +187,13 @@ def get_job(t: Tx, job: str, *, viewer: Scope = LOCAL) -> ScheduledJob:
     if found is None or viewer not in (LOCAL, found.scope):
         raise NotFound("job", job)
     return found
+
+
+def find_chat_conversation(t: Tx, job: ScheduledJob) -> ConversationId | None:
+    """Return a conversation for notices about a job: its own, or that of the chat."""
+    if job.conversation is not None or job.route is None:
+        return job.conversation
+    return resolve_route(t, job.route)
 
 
 def lock_job(t: Tx, job: str) -> ScheduledJob | None:

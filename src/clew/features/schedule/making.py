@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 #: Characters of a task or a command, and of a title.
 MAX_TASK, MAX_TITLE = 8_000, 60
+_WATCHES: Final = (JobKind.FILE, JobKind.URL)
 #: Fires that an answer about a job names.
 SHOWN_FIRES: Final = 3
 
@@ -62,11 +63,21 @@ class JobRequest:
     kind: JobKind = JobKind.TURN
     place: JobPlace | None = None
     command: str | None = None
+    #: The file or the URL of the kinds ``file`` and ``url``.
+    watch: str | None = None
     catch_up: CatchUp | None = None
     quiet: QuietRule | None = None
     quiet_if: str | None = None
     until: str | None = None
     runs: int | None = None
+
+
+def find_kind(kind: str, *, watch: str | None) -> JobKind:
+    """Return the kind of a job; what is watched tells whether it is a file or a URL."""
+    if not watch or kind != JobKind.TURN.value:
+        return JobKind(kind)
+    is_url = watch.strip().lower().startswith(("http://", "https://"))
+    return JobKind.URL if is_url else JobKind.FILE
 
 
 def create_job(t: Tx, job_id: str, request: JobRequest, owner: JobOwner) -> ScheduledJob:
@@ -103,6 +114,8 @@ def create_job(t: Tx, job_id: str, request: JobRequest, owner: JobOwner) -> Sche
             kind=request.kind,
             task=request.task.strip(),
             command=None if request.command is None else request.command.strip(),
+            watch=None if request.watch is None else request.watch.strip(),
+            seen=None,
             rule=text.kind,
             expression=text.expression,
             zone=text.zone,
@@ -129,18 +142,21 @@ def create_job(t: Tx, job_id: str, request: JobRequest, owner: JobOwner) -> Sche
 def _check_texts(request: JobRequest, owner: JobOwner) -> None:
     if not request.task.strip():
         raise UsageError("a job needs a task: the text that is due")
-    for name, text in (("task", request.task), ("command", request.command or "")):
+    texts = {"task": request.task, "command": request.command, "target": request.watch}
+    for name, text in ((name, text or "") for name, text in texts.items()):
         if len(text) > MAX_TASK:
             raise UsageError(f"the {name} has {len(text):,} characters, and {MAX_TASK:,} may be")
     if (request.kind is JobKind.COMMAND) != bool((request.command or "").strip()):
         raise UsageError("a command is given with the kind command, and only with it")
+    if (request.kind in _WATCHES) != bool((request.watch or "").strip()):
+        raise UsageError("a file or a URL is given with the kinds file and url, and only with them")
     if request.kind is JobKind.MESSAGE and not _is_chat(owner.route):
         raise UsageError(
             "a message is delivered to a chat, and there is none here: use the kind turn, whose "
             "answer is kept in a conversation"
         )
-    if request.kind is JobKind.COMMAND and request.catch_up is CatchUp.ALL:
-        raise UsageError("a command makes up for one missed slot at most: use latest or none")
+    if request.kind.is_polled and request.catch_up is CatchUp.ALL:
+        raise UsageError(f"a {request.kind.value} makes up for one missed slot at most: use latest")
     if request.runs is not None and request.catch_up is CatchUp.ALL:
         raise UsageError("a job with a number of runs makes up for one missed slot at most")
     if request.runs is not None and request.runs < 1:

@@ -14,8 +14,8 @@ from clew.core.route import Route
 from clew.core.scope import LOCAL, Scope, scope_of
 from clew.errors import UsageError
 from clew.features.schedule import front, jobs
-from clew.features.schedule.jobs import JobKind, JobPlace, QuietRule
-from clew.features.schedule.making import JobOwner, JobRequest, create_job
+from clew.features.schedule.jobs import JobPlace, QuietRule
+from clew.features.schedule.making import JobOwner, JobRequest, create_job, find_kind
 from clew.features.schedule.planning import CatchUp
 from clew.features.schedule.settings import find_zone_name
 from clew.features.schedule.tool_calls import change_job
@@ -37,7 +37,7 @@ _PATH: Final = "/api/jobs"
 _JOB_PATH: Final = f"{_PATH}/{{job}}"
 #: Fields of a new job that are taken as they are.
 _PLAIN_FIELDS: Final = {
-    "task", "title", "at", "every", "cron", "command", "quiet_if", "until", "runs",
+    "task", "title", "at", "every", "cron", "command", "watch", "quiet_if", "until", "runs",
 }  # fmt: skip
 _Text = Field(default=None, max_length=200)
 
@@ -50,6 +50,8 @@ class JobShape(WireModel):
     kind: str
     task: str
     command: str | None
+    #: The file or the URL that it watches.
+    watch: str | None
     #: ``{"cron": "0 8 * * *"}``
     schedule: dict[str, str]
     zone: str
@@ -116,8 +118,10 @@ class _JobFields(BaseModel):
     every: str | None = _Text
     cron: str | None = _Text
     zone: str | None = _Text
-    kind: Literal["turn", "message", "command"] = "turn"
+    kind: Literal["turn", "message", "command", "file", "url"] = "turn"
     command: str | None = None
+    #: A file of the workspace, or a URL: the kind follows from it.
+    watch: str | None = Field(default=None, max_length=2000)
     where: Literal["fresh", "own", "here"] | None = None
     #: The conversation of ``here``, by id, NAME or route.
     conversation: str | None = _Text
@@ -152,12 +156,12 @@ def add_job(t: Tx, job_id: str, given: AddJobParams, *, zone: str, viewer: Scope
 
     :raises UsageError: saying what is wrong and what would do
     """
-    if given.command is not None and viewer != LOCAL:
-        raise UsageError("a command can be scheduled by operators only")
+    if (given.command is not None or given.watch is not None) and viewer != LOCAL:
+        raise UsageError("what looks at commands, files or pages is scheduled by operators only")
     request = JobRequest(
         **given.model_dump(include=_PLAIN_FIELDS),
         zone=given.zone or zone,
-        kind=JobKind(given.kind),
+        kind=find_kind(given.kind, watch=given.watch),
         place=None if given.where is None else JobPlace(given.where),
         catch_up=None if given.catch_up is None else CatchUp(given.catch_up),
         quiet=None if given.quiet is None else QuietRule(given.quiet),

@@ -11,7 +11,7 @@ from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId
 from clew.core.inbox import InboxOutcome
 from clew.core.turn import TurnOutcome, TurnState
-from clew.features.schedule.jobs import FIRES, lock_job
+from clew.features.schedule.jobs import FIRES, find_chat_conversation, lock_job
 from clew.features.schedule.planning import FireState, SkipReason
 from clew.features.schedule.wording import format_failure, format_recovery
 from clew.features.schedule.zones import find_zone, to_local
@@ -121,9 +121,9 @@ def _record_recovery(t: Tx, job: ScheduledJob, slot: int) -> None:
 
 
 def _tell(t: Tx, job: ScheduledJob, slot: int, text: str) -> None:
-    conversation = job.conversation or t.fetch_value(
-        "SELECT conversation FROM schedule_fire WHERE job = $1 AND slot = $2", job.id, slot
-    )
+    own = "SELECT conversation FROM schedule_fire WHERE job = $1 AND slot = $2"
+    # What was looked at in vain has begun no conversation.
+    conversation = t.fetch_value(own, job.id, slot) or find_chat_conversation(t, job)
     if conversation is not None:
         deliver_to_chat(
             t,

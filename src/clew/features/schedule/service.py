@@ -14,6 +14,7 @@ from clew.features.schedule import access, commands, due, firing, jobs, runs
 from clew.features.schedule.settings import make_quiet_hours
 
 if TYPE_CHECKING:
+    from clew.features.schedule.commands import FindSource
     from clew.features.schedule.due import DueJobs
     from clew.features.schedule.firing import CommandRun, FiringRules
     from clew.features.schedule.settings import ScheduleSettings
@@ -32,7 +33,13 @@ _BATCH: Final = 50
 class Scheduler:
     """The firing of jobs by one process."""
 
-    def __init__(self, context: FeatureContext, settings: ScheduleSettings) -> None:
+    def __init__(
+        self,
+        context: FeatureContext,
+        settings: ScheduleSettings,
+        find_source: FindSource = lambda _: None,
+    ) -> None:
+        self._find_source = find_source
         self._context, self._store = context, context.store
         self._rules = firing.FiringRules(
             quiet_hours=make_quiet_hours(settings, context.settings),
@@ -97,7 +104,8 @@ class Scheduler:
 
     def _start(self, command: CommandRun, rules: FiringRules) -> None:
         task = asyncio.create_task(
-            commands.run_job_command(self._context, command, rules), name=f"job:{command.job.id}"
+            commands.run_job_command(self._context, command, rules, self._find_source),
+            name=f"job:{command.job.id}",
         )
         self._commands.add(task)
         task.add_done_callback(self._commands.discard)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from clew.features.schedule.settings import ScheduleSettings
+    from clew.plugin.declarations import WatchSource
 
 
 def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., object]:
@@ -26,6 +27,7 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
         zone: str = "",
         kind: Literal["turn", "message", "command"] = "turn",
         command: str = "",
+        watch: str = "",
         where: Literal["", "fresh", "own", "here"] = "",
         quiet_if: str = "",
         job: str = "",
@@ -42,6 +44,7 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
             zone: Europe/Berlin; the person's if empty.
             kind: message needs no model; command asks you only if its output is new.
             command: For the kind command.
+            watch: A URL, or a file of the workspace: you are asked only when it has changed.
             where: A fresh conversation each time, the job's own, or here.
             quiet_if: An answer that is not reported.
             job: Id, to pause, resume or remove.
@@ -50,17 +53,24 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
 
         given = {
             "task": task, "at": at, "every": every, "cron": cron, "zone": zone, "kind": kind,
-            "command": command, "where": where, "quiet_if": quiet_if, "job": job,
+            "command": command, "watch": watch, "where": where, "quiet_if": quiet_if, "job": job,
         }  # fmt: skip
         return await tool_calls.run(action, given, get_settings())
 
     return schedule
 
 
-def make_facts(args: Mapping[str, Any]) -> ToolFacts:
-    """Return the facts about a call: a command is decided about when it is scheduled."""
+def make_facts(
+    find_source: Callable[[str], WatchSource | None], args: Mapping[str, Any]
+) -> ToolFacts | None:
+    """Return the facts about a call: what it looks at is decided about when it is scheduled."""
     from clew.plugin import get_turn_context
 
+    if watch := str(args.get("watch") or ""):
+        from clew.features.schedule.making import find_kind
+
+        source = find_source(find_kind("turn", watch=watch).value)
+        return ToolFacts(internal=True) if source is None else source.facts(watch)
     context = get_turn_context()
     if not args.get("command"):
         # What runs then is decided about then.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
 from clew.features.schedule import front, jobs
-from clew.features.schedule.jobs import JobKind, JobPlace
-from clew.features.schedule.making import JobRequest, resume_job
+from clew.features.schedule.jobs import JobPlace
+from clew.features.schedule.making import JobRequest, find_kind, resume_job
 from clew.features.schedule.settings import find_zone_name
 from clew.plugin import get_turn_context
 
@@ -46,9 +46,10 @@ def _make_request(given: Mapping[str, str], zone: str) -> JobRequest:
         every=given["every"] or None,
         cron=given["cron"] or None,
         zone=given["zone"] or zone,
-        kind=JobKind(given["kind"]),
+        kind=find_kind(given["kind"], watch=given["watch"]),
         place=JobPlace(given["where"]) if given["where"] else None,
         command=given["command"] or None,
+        watch=given["watch"] or None,
         quiet_if=given["quiet_if"] or None,
     )
 

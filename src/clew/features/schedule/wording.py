@@ -27,6 +27,7 @@ _REASONS: Final = {
     "deleted": "its conversation was deleted",
     "stopped": "somebody stopped it",
     "unchanged": "the output was the same as before",
+    "first": "it was looked at for the first time: changes are told from now on",
     "no_access": "whoever created it has no access any more",
     "paused": "paused by hand",
 }
@@ -64,10 +65,14 @@ def format_task(job: ScheduledJob, slot: int, now: int, *, output: str | None = 
         said += f", and runs late, at {format_moment(now, job.zone)}"
     lines = [f"The job {job.title!r} runs. {said}.", "", job.task]
     if output is not None:
-        lines += ["", "Its command has printed:", output]
+        lines += ["", f"{_describe_source(job)}:", output]
     if job.quiet_if:
         lines += ["", f"If there is nothing to report, answer exactly {job.quiet_if}"]
     return "\n".join(lines)
+
+
+def _describe_source(job: ScheduledJob) -> str:
+    return "Its command has printed" if job.watch is None else f"{job.watch} has changed"
 
 
 def format_failure(job: ScheduledJob, error: str, *, failures: int) -> str:

@@ -22,4 +22,7 @@ def register(registry: Registry) -> None:
         untrusted=True,
         when=tools.can_search,
     )
+    registry.add_watch_source(
+        "url", tools.read_watched_url, facts=lambda url: tools.make_fetch_facts({"url": url})
+    )
     registry.add_doctor_check("web search", tools.check_search)

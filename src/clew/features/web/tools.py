@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.core.doctor_finding import DoctorFinding
+    from clew.core.scope import Scope
     from clew.features.web.settings import WebSettings
-    from clew.plugin import SettingsSection, TurnContext
+    from clew.plugin import FeatureContext, SettingsSection, TurnContext, WatchedText
 
 #: Pages that are read at the same time: hosts are looked up in threads that others need as well.
 _AT_ONCE: Final = 3
@@ -37,6 +38,12 @@ class WebTools:
 
         async with self._permits:
             return await read_url(url, allow_private=self._section.get().allow_private)
+
+    async def read_watched_url(self, _: FeatureContext, scope: Scope, url: str) -> WatchedText:
+        """Return the text of a URL that a job watches, as ``web_fetch`` reads it."""
+        from clew.plugin.declarations import WatchedText  # noqa: PLC0415  (declared by every command, needed by few)
+
+        return WatchedText(text=await self.web_fetch(url), untrusted=True)
 
     async def web_search(self, query: str, count: int = 5) -> str:
         """Search the web; return titles, URLs and excerpts."""

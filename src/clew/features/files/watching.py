@@ -1,0 +1,45 @@
+"""Files of the workspace, as jobs watch them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from clew.config.workspaces import find_workspace
+from clew.features.files.reading import decode_text
+from clew.plugin.declarations import WatchedText
+from clew.sandbox.errors import FileMissing, FileRefused
+
+if TYPE_CHECKING:
+    from clew.core.scope import Scope
+    from clew.plugin import FeatureContext
+    from clew.sandbox.workspace import Workspace
+
+#: The folder of the workspace with the files that strangers have sent.
+_DOWNLOADS: Final = "downloads/"
+
+
+async def read_watched_file(context: FeatureContext, scope: Scope, path: str) -> WatchedText:
+    """
+    Return the text of a file in the workspace of a scope; that it is missing is a text, too.
+
+    :raises FileRefused: if it is outside, too large, or not a file
+    """
+    workspace = find_workspace(context.settings, scope)
+    text = await asyncio.to_thread(_read_file, workspace, path)
+    inside = workspace.relative_path(path)
+    return WatchedText(text=text, untrusted=inside.startswith(_DOWNLOADS))
+
+
+def _read_file(workspace: Workspace, path: str) -> str:
+    workspace.create()
+    try:
+        content = workspace.read_file(path)
+    except FileMissing:
+        return "[there is no such file]"
+    try:
+        return decode_text(path, content).text
+    except FileRefused:
+        digest = hashlib.sha256(content).hexdigest()
+        return f"[binary, {len(content):,} bytes, sha256 {digest}]"
