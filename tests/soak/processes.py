@@ -145,14 +145,16 @@ def _kill_background(database: str, store: str, home: Path) -> Iterator[Row]:
 
     def call(text: str) -> ScriptedCall:
         code = int(text.split()[1]) % 7
-        line = f"echo run >> runs; sleep {dice.uniform(1, 40):.1f}; echo {text}; exit {code}"
+        line = f"echo run >> runs; sleep {dice.uniform(15, 70):.1f}; echo {text}; exit {code}"
         return ScriptedCall("shell", {"command": line, "background": True})
 
     with FakeProvider(_Model(call)) as provider:
         job = GatewayJob(home=home, store_url=store, provider=provider.openai_url, messages=names)
-        for _ in range(BACKGROUND_KILLS):
+        for kill in range(BACKGROUND_KILLS):
             gateway = processes.fork(run_gateway, job)
-            time.sleep(dice.uniform(0.5, 4))
+            if not kill:  # a turn that is interrupted three times ends without its command
+                block_until(lambda: len([*(home / "work").glob("*/runs")]) == BACKGROUND)
+            time.sleep(dice.uniform(0.5, 3))
             gateway.kill()
             processes.ended(gateway)
         gateway = processes.fork(run_gateway, job)
