@@ -28,7 +28,7 @@ KINDS: Final[Mapping[str, ToolFacts | None]] = {
     "kept": ToolFacts(command="git diff HEAD", sandbox="host"),
     "reads": _OUTSIDE,
     "unknown": None,
-    "boxed": ToolFacts(command="make $x", sandbox="work"),
+    "boxed": ToolFacts(command="make $x", sandbox="read"),
 }
 FLAGS: Final = {
     "approvals.rule": [

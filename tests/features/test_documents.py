@@ -175,6 +175,41 @@ async def test_a_document_that_cannot_be_read_is_refused_with_a_sentence(space: 
         assert found.startswith(f"refused: 'x' {told}"), found
 
 
+def with_entities(archive: bytes, name: str, old: str, *declared: str) -> bytes:
+    """An archive, one of whose files declares entities and has the first one in place of a text."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(made, "w") as target:
+        for file in source.namelist():
+            content = source.read(file)
+            if file == name:
+                head, end, rest = content.decode().rpartition("?>")
+                entities = "".join(f"<!ENTITY {one}>" for one in declared)
+                first = declared[0].split()[0]
+                changed = rest.replace(old, f"&{first};", 1)
+                assert changed != rest
+                content = f"{head}{end}<!DOCTYPE r [{entities}]>{changed}".encode()
+            target.writestr(file, content)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["word", "excel"])
+async def test_a_document_reaches_no_other_file_and_does_not_grow_without_end(
+    space: Workspace, tmp_path: Path, kind: str
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("TOP SECRET")
+    name, old = {
+        "word": ("word/document.xml", "first"),
+        "excel": ("xl/worksheets/sheet1.xml", "item"),
+    }[kind]
+    content = make_word() if kind == "word" else make_excel()
+    laughs = [f'e{n} "{f"&e{n + 1};" * 10}"' for n in range(9)]
+    for declared in ([f'x SYSTEM "{secret.as_uri()}"'], [*laughs, f'e9 "{"ha" * 500}"']):
+        text = await read(space, with_entities(content, name, old, *declared))
+        assert "SECRET" not in text
+        assert len(text) < 1_000
+
+
 async def test_without_its_package_a_document_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

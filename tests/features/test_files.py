@@ -17,6 +17,7 @@ import pytest
 from clew.agent.turn_context import clear_turn_context, enter_tool_call, set_turn_context
 from clew.cli.entry_point import run_command
 from clew.commands.runner import CommandRunner
+from clew.config.settings import ApprovalsSettings
 from clew.core.ids import ConversationId, IdGenerator, SessionId, TurnId
 from clew.core.journal import CallKey
 from clew.core.route import Route, local_route
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.approval import Approval
+    from clew.core.call_policy import PolicyRule
     from clew.runtime import Application
     from clew.store.contract import Tx
     from clew.testing import Reply
@@ -57,10 +59,11 @@ def call(tool: str, **args: object) -> ScriptedCall:
 
 @asynccontextmanager
 async def open_product(
-    home: Path, url: str, replies: Sequence[Reply]
+    home: Path, url: str, replies: Sequence[Reply], rules: Sequence[PolicyRule] = ()
 ) -> AsyncGenerator[tuple[Application, FakeProvider]]:
     with FakeProvider(reply_in_sequence(replies)) as provider:
         settings = settings_for(home, provider=provider, store_url=url)
+        settings = replace(settings, approvals=ApprovalsSettings(rule=tuple(rules)))
         async with open_application(settings, role="test") as product:
             yield product, provider
 

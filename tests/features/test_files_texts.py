@@ -14,9 +14,10 @@ from clew.features.files.access import LocatedPath
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.listing import MAX_NAMES, list_folder
 from clew.features.files.reading import MAX_CHARS, MAX_LINE_CHARS, read_lines
-from clew.features.files.searching import MAX_MATCHES, search_lines
+from clew.features.files.searching import MAX_DOCUMENTS, MAX_MATCHES, search_lines
 from clew.sandbox.errors import FileRefused, quote_path
 from clew.sandbox.workspace import Workspace
+from tests.features.test_documents import make_archive, make_pdf, make_word
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +37,10 @@ def at(space: Workspace, path: str) -> LocatedPath:
 
 def read(space: Workspace, path: str, line: int = 1, lines: int = 2000) -> str:
     return asyncio.run(read_lines(at(space, path), line=line, lines=lines))
+
+
+def search(place: LocatedPath, pattern: str, *, names: str) -> str:
+    return asyncio.run(search_lines(place, pattern, names=names))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +119,7 @@ def test_what_is_no_text_is_refused_with_a_sentence(space: Workspace) -> None:
         with pytest.raises(FileRefused) as raised:
             read(space, path, line)
         assert str(raised.value) == told
-    assert search_lines(at(space, "."), "secret|one", names="*").splitlines() == [
+    assert search(at(space, "."), "secret|one", names="*").splitlines() == [
         "text:1: one",
         "[not searched, no plain text or too large: sparse; see read_file]",
     ]
@@ -182,31 +187,55 @@ def test_a_search_finds_lines_and_stops_at_its_limits(
     space.write_file("a.txt", b"one\r\ntwo\r\n")
     space.write_file("b/c.md", b"two " + b"x" * 500 + b"\n")
     space.write_file("b/d.bin", b"two\0")
-    found = search_lines(at(space, "."), "^tw", names="*").splitlines()
+    found = search(at(space, "."), "^tw", names="*").splitlines()
     assert found[0] == "a.txt:2: two"
     assert found[1].startswith("b/c.md:1: two xxx")
     assert len(found[1]) < 320
-    assert search_lines(at(space, "a.txt"), "two$", names="*") == "a.txt:2: two"
-    assert search_lines(at(space, "."), "two", names="*.py") == "[nothing found]"
+    assert search(at(space, "a.txt"), "two$", names="*") == "a.txt:2: two"
+    assert search(at(space, "."), "two", names="*.py") == "[nothing found]"
     with pytest.raises(FileRefused, match="is not a regular expression"):
-        search_lines(at(space, "."), "(", names="*")
+        search(at(space, "."), "(", names="*")
     space.write_file("c/report.pdf", b"%PDF-1.7 two")
     space.write_file("c/data.xlsx", b"PK\x03\x04two")
     monkeypatch.setattr(searching, "_FILE_LIMIT", 600)
     space.write_file("c/long.txt", b"two\n" * 400)
     left_out = "[not searched, no plain text or too large: {}; see read_file]"
-    assert search_lines(at(space, "c"), "two", names="*").splitlines() == [
+    assert search(at(space, "c"), "two", names="*").splitlines() == [
         "[nothing found]",
         left_out.format("c/data.xlsx, c/long.txt, c/report.pdf"),
     ]
     monkeypatch.undo()
     space.write_file("many", b"two\n" * (MAX_MATCHES + 1))
-    lines = search_lines(at(space, "many"), "two", names="*").splitlines()
+    lines = search(at(space, "many"), "two", names="*").splitlines()
     assert lines[-1] == f"[only the first {MAX_MATCHES}: narrow the path or the names]"
     space.write_file("slow", b"a" * 40 + b"!\n")
     monkeypatch.setattr(searching, "_SECONDS", 0.2)
-    told = search_lines(at(space, "slow"), r"^(a|aa|a*)+\1$", names="*")
+    told = search(at(space, "slow"), r"^(a|aa|a*)+\1$", names="*")
     assert told == "[stopped after 0.2 s: narrow the path or the names]"
+
+
+async def test_a_search_reads_documents_and_names_those_for_which_there_is_no_time(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space.write_file("a.pdf", make_pdf("the first page", "a total of 7"))
+    space.write_file("b.docx", make_word())
+    space.write_file("c.txt", b"a total of 8\n")
+    space.write_file("d.zip", make_archive(note_txt="a total of 9"))
+    lines = (await search_lines(at(space, "."), "total|milk", names="*")).splitlines()
+    assert lines == [
+        "c.txt:1: a total of 8",
+        "a.pdf:4: a total of 7",
+        "b.docx:5: milk\t1 \u20ac",
+        "[not searched, no plain text or too large: d.zip; see read_file]",
+    ]
+    monkeypatch.setattr(searching, "MAX_DOCUMENTS", 1)
+    lines = (await search_lines(at(space, "."), "total|milk", names="*.[bpdz]*")).splitlines()
+    assert lines[0] == "a.pdf:4: a total of 7"
+    assert "too large: b.docx, d.zip;" in lines[1]
+    monkeypatch.setattr(searching, "MAX_DOCUMENTS", MAX_DOCUMENTS)
+    monkeypatch.setattr(searching, "_SECONDS", 0.0)
+    told = await search_lines(at(space, "a.pdf"), "total", names="*")
+    assert told.splitlines()[-1].startswith("[not searched, no plain text or too large: a.pdf;")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ from pydantic_ai import ApprovalRequired, RunContext, Tool
 from clew.agent.call_facts import make_facts
 from clew.core.call_policy import UnknownFacts
 from clew.core.completion import UNATTENDED_KEY
+from clew.core.journal import CallStatus
 from clew.core.tool_facts import PathFact, ToolFacts
+from clew.plugin import get_turn_context
 from clew.store.transactions import journal
 from tests.deciding import FLAGS, KINDS, make_tools, run_calls
 from tests.line.world import open_world
@@ -295,4 +297,96 @@ async def test_every_call_names_its_reason_however_it_was_decided(
         assert len(reasons) == 4 * len(KINDS)
         begins = Counter((reason or "none").split(":")[0].split(" grt_")[0] for reason in reasons)
         assert {"rule 1 allows it", "rule 2 denies it", "by default", "grant"} < begins.keys()
+        assert await world.check() == []
+
+
+async def test_a_question_keeps_its_sandbox_and_workspace_until_the_call_runs(
+    store_url: str, tmp_path: Path
+) -> None:
+    def describe(_: Mapping[str, Any]) -> ToolFacts:
+        context = get_turn_context()
+        assert context is not None
+        return ToolFacts(command="make all", sandbox=context.sandbox_level)
+
+    made = tools(tool("shell", describe), tool("own"))
+    asks = {"approvals.rule": [{"tool": ["shell", "own"], "then": "ask"}]}
+    changes = [
+        {"sandbox.level": "host"},
+        {"sandbox.level": "read"},
+        {"sandbox.workspace": str(tmp_path / "elsewhere")},
+        {},
+    ]
+    for n, changed in enumerate(changes):
+        async with open_world(store_url, tmp_path, tools=made, flags=asks) as world:
+            accepted = await world.say("a: shell own", to=f"talk {n}")
+            await world.waiting(accepted.conversation_id)
+        async with open_world(store_url, tmp_path, tools=made, flags={**asks, **changed}) as world:
+            for question in await world.engine.list_approvals(accepted.conversation_id):
+                await world.engine.answer_approval(question.id, yes=True)
+            await world.end(accepted)
+            ran = await calls(world, accepted)
+            assert {one.status for one in ran.values()} == (
+                {CallStatus.ERROR} if changed else {CallStatus.OK}
+            )
+            if changed == changes[0]:
+                assert ran["shell"].result is not None
+                assert "the sandbox level was work, and is host now; call it" in ran["shell"].result
+    assert _RAN == {"shell": 1, "own": 1}
+
+
+async def test_a_call_that_reaches_something_else_than_was_shown_is_not_run(
+    store_url: str, tmp_path: Path
+) -> None:
+    reach = ["/srv/a"]
+
+    def describe(_: Mapping[str, Any]) -> ToolFacts:
+        return ToolFacts(paths=(PathFact(path=reach[0], inside=False),), size=len(_RAN))
+
+    async with open_world(store_url, tmp_path, tools=tools(tool("get", describe))) as world:
+        for path in ("/srv/a", "/srv/b"):
+            reach[0] = "/srv/a"
+            accepted = await world.say("a: get")
+            question = await world.question(accepted.conversation_id)
+            reach[0] = path
+            await world.engine.answer_approval(question.id, yes=True)
+            await world.end(accepted)
+        assert _RAN["get"] == 1
+        assert (await world.shape(accepted.conversation_id))[-2] == (
+            "get!error: it was not run: it would reach something else; call it again"
+        )
+
+
+async def test_an_interrupted_call_runs_again_only_if_it_still_may(
+    store_url: str, tmp_path: Path
+) -> None:
+    begun = asyncio.Event()
+
+    def make(_: Tools) -> list[Tool[Any]]:
+        async def act(what: str) -> str:
+            """Act, or hang the first time."""
+            _RAN["act"] += 1
+            if not begun.is_set():
+                begun.set()
+                await asyncio.Event().wait()
+            return "done"
+
+        def describe(_: Mapping[str, Any]) -> ToolFacts:
+            context = get_turn_context()
+            assert context is not None
+            return ToolFacts(command="make all", sandbox=context.sandbox_level)
+
+        return [Tool(act, name="act", metadata={"effect": "idempotent", "facts": describe})]
+
+    async with open_world(store_url, tmp_path, tools=make) as world:
+        accepted = await world.say("a: act")
+        await begun.wait()
+    async with open_world(
+        store_url, tmp_path, tools=make, flags={"sandbox.level": "host"}
+    ) as world:
+        question = await world.question(accepted.conversation_id)
+        assert question.why == "by default: it runs outside of the sandbox"
+        assert _RAN["act"] == 1
+        await world.engine.answer_approval(question.id, yes=True)
+        await world.end(accepted)
+        assert _RAN["act"] == 2
         assert await world.check() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from clew.api.rpc.connection import serve_client
 from clew.clock import SystemClock
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
+from clew.core.channel_events import ButtonPressed, MessageSender
 from clew.core.ids import ApprovalId, ConversationId, TurnId
 from clew.core.scope import LOCAL
 from clew.features.webhooks import codec as webhook_codec
@@ -147,6 +149,31 @@ async def test_only_what_was_shown_can_be_approved(desk: MemoryDesk) -> None:
     await desk.world.engine.request_stop(conversation)
 
 
+async def test_a_message_answers_no_question_that_came_after_it_was_written(
+    desk: MemoryDesk,
+) -> None:
+    platform = desk.platform
+    before = datetime.now(UTC)
+    platform.post_message("pay dare")
+    conversation = await questions(desk, 2)
+    first, second = await desk.world.engine.list_approvals(conversation)
+    for n, late in enumerate(("/approve", "/approve all", "/approve 2", "/deny 1 no"), 3):
+        platform.post_message(late, sent_at=before)
+        await until(lambda n=n: len(platform.list_texts()) == n)
+        told = platform.list_texts()[-1]
+        assert told.startswith("Nothing was answered: a question came after you wrote this: /")
+    assert len(await desk.world.engine.list_approvals(conversation)) == 2
+    # An id can mean one question only.
+    platform.post_message(f"/approve {first.id}", sent_at=before)
+    await until(lambda: len(platform.list_texts()) == 7)
+    assert platform.list_texts()[-1] == f"Allowed: {first.tool}. 1 more wait."
+    # Without a number, it answers what was there to be seen.
+    platform.post_message("/approve")
+    await desk.quiet()
+    assert sum(desk.world.tools.ran.values()) == 2
+    assert (await desk.world.engine.get_approval(second.id)).state is ApprovalState.APPROVED
+
+
 async def test_in_a_group_only_an_operator_answers_and_others_change_nothing(
     desk: MemoryDesk,
 ) -> None:
@@ -208,6 +235,105 @@ async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: Me
     assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.DENIED
     await desk.quiet()
     assert desk.world.tools.ran == {}
+
+
+async def test_a_press_of_somebody_else_or_from_elsewhere_answers_nothing_and_is_logged(
+    desk: MemoryDesk,
+) -> None:
+    platform = desk.platform
+    platform.post_message("pay")
+    conversation = await questions(desk, 1)
+    (asked,) = await desk.world.engine.list_approvals(conversation)
+    own, others = platform.route, platform.build_route("43")
+    club = platform.build_route("club", kind="group")
+    forged = replace(own, thread="7")
+    presses = [
+        # A stranger; somebody else who is let in, by a button that was passed on or forged.
+        ("66", own, f"yes:{asked.id}"),
+        ("43", own, f"yes:{asked.id}"),
+        ("43", others, f"yes:{asked.id}"),
+        ("42", club, f"always:{asked.id}"),
+        ("42", forged, f"yes:{asked.id}"),
+        # Buttons that were never shown.
+        ("42", own, "yes:apr_none"),
+        ("42", own, f"sudo:{asked.id}"),
+        ("42", own, f"{asked.id}"),
+    ]
+    with capture_logs() as logs:
+        for n, (user, route, data) in enumerate(presses):
+            event = ButtonPressed(
+                event=f"forged{n}",
+                route=route,
+                sender=MessageSender(id=user),
+                message="m1",
+                data=data,
+            )
+            platform.add_event(event)
+            await until(lambda event=event: event.event in platform.answers)
+    assert (await desk.world.engine.get_approval(asked.id)) == asked
+    refused = [one["user"] for one in logs if one["event"] == "approval_answer_refused"]
+    assert refused == ["66", "43", "43", "42", "42"]
+    assert not [one for one in logs if one["event"] == "event_not_taken"]
+    # Neither does a command of somebody else there.
+    for user in ("43", "66"):
+        platform.post_message("/approve", user=user, chat="42")
+    platform.press_button("Allow")
+    await desk.quiet()
+    answered = await desk.world.engine.get_approval(asked.id)
+    assert (answered.state, answered.answered_by) == (ApprovalState.APPROVED, "memory:42")
+
+
+async def test_a_guest_of_an_open_group_answers_nothing_whoever_may(
+    tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with memory_desk(
+        "sqlite:///clew.db",
+        tmp_path,
+        platform,
+        script=script,
+        settings={**_SETTINGS, "open_groups": True},
+        flags={"approvals.approvers": "people"},
+    ) as desk:
+        platform.post_message("pay", user="guest", chat="club", kind="group")
+        conversation = await questions(desk, 1, "agent:main:memory:group:club")
+        (asked,) = await desk.world.engine.list_approvals(conversation)
+        event = _press(platform, "guest")
+        await until(lambda: event in platform.answers)
+        platform.post_message("/approve", user="guest", chat="club", kind="group")
+        platform.post_message("/approve all", user="guest", chat="club", kind="group")
+        await until(lambda: desk.waiting() == 0)
+        assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.OPEN
+        await desk.world.engine.request_stop(conversation)
+
+
+async def test_a_button_that_offers_more_than_was_shown_allows_nothing(
+    tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with memory_desk(
+        "sqlite:///clew.db",
+        tmp_path,
+        platform,
+        script=script,
+        settings=_SETTINGS,
+    ) as desk:
+        platform.post_message("pay")
+        conversation = await questions(desk, 1)
+        (asked,) = await desk.world.engine.list_approvals(conversation)
+        await desk.world.store.inner.write(
+            lambda t: t.execute("UPDATE approval SET offer = NULL WHERE id = $1", asked.id)
+        )
+        event = ButtonPressed(
+            event="forged",
+            route=platform.route,
+            sender=MessageSender(id="42"),
+            message="m1",
+            data=f"always:{asked.id}",
+        )
+        platform.add_event(event)
+        await until(lambda: event.event in platform.answers)
+        assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.OPEN
+        assert await desk.world.engine.grants.list_grants(viewer=LOCAL) == []
+        await desk.world.engine.request_stop(conversation)
 
 
 async def test_refusing_with_a_reason_asks_for_it_and_answers_nothing_before(

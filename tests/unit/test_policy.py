@@ -17,6 +17,7 @@ from clew.core.call_policy import (
     UnknownFacts,
     Verdict,
     decide,
+    restricts_path,
 )
 from clew.core.command_shape import ParsedCommand
 from clew.core.effect import Effect
@@ -227,6 +228,14 @@ def test_what_is_offered_for_longer_is_as_narrow_as_the_command(
     assert says == (None if offered is None else f"shell: {offered} (with the network)")
 
 
+def test_whoever_is_asked_is_told_that_nothing_keeps_the_command_apart() -> None:
+    asks = rule("ask", tools=("shell",))
+    for place in ("host", None):
+        told = decide(shell("git status", sandbox=place), [asks], (), PERSON).why
+        assert told == "rule 1 asks; it runs outside of the sandbox"
+    assert decide(shell("git status", sandbox="work"), [asks], (), PERSON).why == "rule 1 asks"
+
+
 def test_nothing_is_offered_that_would_not_hold_after_the_call_itself() -> None:
     reads = shell("git status", sandbox="host", network=True, outward=True, untrusted_result=True)
     assert decide(reads, (), (), PERSON) == Decision(
@@ -312,6 +321,7 @@ def test_what_was_allowed_for_a_folder_covers_neither_its_neighbours_nor_all_bel
         ("/srv/*/x.key", Verdict.ASK),
         ("/srv/a/b/*", Verdict.ASK),
         ("/srv/a", Verdict.DENY),
+        ("/srv", Verdict.DENY),
         ("/srv/b/*", Verdict.ALLOW),
     ],
 )
@@ -321,3 +331,77 @@ def test_a_search_around_a_path_that_is_denied_asks(pattern: str, verdict: Verdi
     assert judge(search, rule("deny", paths=(pattern,))) is verdict
     allow = rule("allow", paths=("/srv/a/*",))
     assert judge(search, rule("ask"), allow) is Verdict.ASK, "a part of it is not all of it"
+    # It need not ask if it leaves out what it may not see.
+    fact = replace(facts.paths[0], leaves_out=True)
+    careful = call("search_files", ToolFacts(paths=(fact,)), effect=Effect.PURE)
+    expected = Verdict.DENY if verdict is Verdict.DENY else Verdict.ALLOW
+    assert judge(careful, rule("deny", paths=(pattern,))) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "restricted"),
+    [
+        ("*.env", "/work/a/prod.env", True),
+        (".env", "/work/.env", True),
+        (".env", "/work/x.env", False),
+        ("secrets/*", "/work/secrets/a/b", True),
+        ("secrets", "/work/secrets/a/b", True),
+        ("secrets", "/work/secretsx/a", False),
+        ("/work/secrets", "/work/secrets/a", True),
+        ("/work/secrets", "/work/a/work/secrets/a", False),
+    ],
+)
+def test_a_rule_that_denies_a_folder_is_about_everything_in_it(
+    pattern: str, path: str, restricted: bool
+) -> None:
+    for then in ("deny", "ask"):
+        rules = [rule(then, paths=(pattern,))]
+        assert restricts_path(rules, "read_file", path, PERSON) is restricted
+    other = [
+        rule("allow", paths=(pattern,)),
+        rule("deny", tools=("shell",), paths=(pattern,)),
+        rule("deny", who=("chat:*",), paths=(pattern,)),
+        rule("deny", hosts=("x",), paths=(pattern,)),
+    ]
+    assert not restricts_path(other, "read_file", path, PERSON)
+
+
+def test_a_rule_that_allows_relative_to_the_workspace_is_about_files_in_it() -> None:
+    allow = rule("allow", tools=("pay",), paths=("reports/*",))
+    for inside, verdict in ((True, Verdict.ALLOW), (False, Verdict.ASK)):
+        fact = PathFact(path="/srv/reports/a", inside=inside)
+        assert judge(call("pay", ToolFacts(paths=(fact,)), asks=True), allow) is verdict
+
+
+@pytest.mark.parametrize(
+    ("command", "written", "asks"),
+    [
+        ("git status", (), False),
+        ("git status", ("/work/notes.md",), False),
+        ("git status", ("/work/.git/config",), True),
+        ("git status", ("/work/sub/.GIT/hooks/x",), True),
+        ("git status", ("/work/HEAD",), True),  # of a bare repository
+        ("git status", ("",), True),
+        ("ls -la && git diff", ("/work/.gitattributes",), True),
+        ("timeout 5 git status", ("",), True),
+        ("ls -la | wc -l", ("",), False),
+        ("./ls", ("/work/ls",), True),
+        ("make all", ("/work/notes.md",), True),
+        ("make all", (), False),
+    ],
+)
+def test_on_the_host_a_pattern_asks_once_files_that_steer_the_command_were_written_unseen(
+    command: str, written: tuple[str, ...], asks: bool
+) -> None:
+    allow = rule("allow", commands=("git *", "ls *", "wc *", "make *", "./ls"))
+    turn = replace(PERSON, unseen=written)
+    verdict = Verdict.ASK if asks else Verdict.ALLOW
+    asked = shell(command, sandbox="host")
+    assert judge(asked, allow, turn=turn) is verdict
+    assert judge(asked, grants=[granted(asked)], turn=turn) is verdict
+    # What is kept apart can do no more than the sandbox lets it do, and who allows all means it.
+    assert judge(shell(command, sandbox="net", network=True), allow, turn=turn) is Verdict.ALLOW
+    assert judge(asked, rule("allow", tools=("shell",)), turn=turn) is Verdict.ALLOW
+    if asks:
+        why = decide(asked, [allow], (), turn).why
+        assert "follows files of its folder" in why

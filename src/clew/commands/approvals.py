@@ -64,7 +64,8 @@ async def _answer_questions(ctx: CommandContext, answer: _Answer, *, yes: bool) 
         return ctx.reply(
             NOT_ALLOWED_NOTICE if others else "Nothing is waiting for your approval here."
         )
-    chosen = _select_questions(questions, answer.which, word="approve" if yes else "deny")
+    word = "approve" if yes else "deny"
+    chosen = _select_questions(questions, answer.which, word=word)
     if answer.keep is not None:
         _require_offers(chosen)
     for each in chosen:
@@ -80,11 +81,11 @@ async def _answer_questions(ctx: CommandContext, answer: _Answer, *, yes: bool) 
             raise UsageError(
                 f"too late: question {each.number} was answered, or its time is over"
             ) from None
-    word = "Allowed" if yes else "Refused"
+    done = "Allowed" if yes else "Refused"
     named = ", ".join(each.approval.tool for each in chosen)
     left = len(questions) - len(chosen)
     kept = "" if answer.keep is None else f" {_describe_kept(chosen, answer.keep)}"
-    return ctx.reply(f"{word}: {named}.{kept}" + (f" {left} more wait." if left else ""))
+    return ctx.reply(f"{done}: {named}.{kept}" + (f" {left} more wait." if left else ""))
 
 
 def _require_offers(chosen: Sequence[NumberedApproval]) -> None:
@@ -111,7 +112,7 @@ async def _list_questions(ctx: CommandContext) -> tuple[Sequence[NumberedApprova
     """Return the open questions that the writer may answer, and the number of others here."""
     if ctx.who is not None and ctx.route is not None:
         return await ctx.engine.channel_inbox.list_questions(
-            ctx.required_conversation, who=ctx.who, route=ctx.route
+            ctx.required_conversation, who=ctx.who, route=ctx.route, written=ctx.written
         )
     asked = await ctx.engine.list_questions(ctx.required_conversation)
     if ctx.viewer == scopes.LOCAL:
@@ -125,11 +126,14 @@ async def _list_questions(ctx: CommandContext) -> tuple[Sequence[NumberedApprova
 def _select_questions(
     questions: Sequence[NumberedApproval], argument: str, *, word: str
 ) -> Sequence[NumberedApproval]:
-    if argument == "all":
-        return questions
     if argument.startswith("apr_"):
         return [_find_question(questions, argument)]
-    if not argument and len(questions) == 1:
+    fitting = [one for one in questions if argument in ("", "all", str(one.number))]
+    if fitting and not any(one.was_seen for one in fitting):
+        ways = ", ".join(f"/{word} {one.approval.id} ({one.approval.tool})" for one in fitting)
+        raise UsageError(f"nothing was answered: a question came after you wrote this: {ways}")
+    questions = [one for one in questions if one.was_seen]
+    if argument == "all" or (not argument and len(questions) == 1):
         return questions
     listed = ", ".join(f"{one.number} ({one.approval.tool})" for one in questions)
     if not argument:

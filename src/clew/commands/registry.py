@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId
     from clew.core.inbox import AcceptResult
+    from clew.core.message_order import WrittenMessage
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
@@ -52,6 +53,8 @@ class CommandContext:
     operator: bool = False
     #: The writer, on chat platforms.
     who: ChannelActor | None = None
+    #: Their message, on chat platforms.
+    written: WrittenMessage | None = None
     #: Called once the command is queued: later messages come after it.
     on_filed: Callable[[], None] = lambda: None
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from clew.commands.registry import CommandRegistry
     from clew.core.ids import ConversationId
+    from clew.core.message_order import WrittenMessage
     from clew.core.scope import Scope
     from clew.engine.channel_inbox import ChannelActor
     from clew.engine.engine import Engine
@@ -50,6 +51,7 @@ class CommandRunner:
         viewer: Scope,
         operator: bool | None = None,
         who: ChannelActor | None = None,
+        written: WrittenMessage | None = None,
         on_filed: Callable[[], None] = lambda: None,
     ) -> ChatCommandReply:
         """
@@ -57,7 +59,8 @@ class CommandRunner:
 
         ``viewer`` is the scope of the writer: nothing outside it can be seen or changed. An
         ``operator`` (by default anyone who sees everything) may also manage people. ``who``
-        wrote it on a chat platform: only questions shown to them there can be approved.
+        wrote it on a chat platform, as the message ``written``: only questions shown to them
+        there can be approved.
         ``on_filed`` is called once later messages would come after the command.
 
         :raises StoreError: if the store cannot be used
@@ -81,6 +84,7 @@ class CommandRunner:
                 viewer=viewer,
                 operator=operator,
                 who=who,
+                written=written,
                 on_filed=on_filed,
             )
             return await command.run(context, argument)

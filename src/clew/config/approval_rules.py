@@ -69,11 +69,13 @@ def _parse_patterns(value: object, key: str, number: int, where: ReadContext) ->
         raise InvalidValue(
             f"{key} of rule {number} is not text or a list of texts{detail}"
         ) from None
-    return tuple(map(_expand_home, found)) if key == "path" else found
+    return tuple(map(_tidy_path, found)) if key == "path" else found
 
 
-def _expand_home(pattern: str) -> str:
-    return str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
+def _tidy_path(pattern: str) -> str:
+    """Return a pattern as paths are written: without ``~``, ``./`` and a slash at the end."""
+    full = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
+    return full.removeprefix("./").rstrip("/") or full
 
 
 def _show_rule(rule: PolicyRule) -> Mapping[str, object]:

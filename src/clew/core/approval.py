@@ -20,6 +20,7 @@ from clew.core.ids import ApprovalId
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clew.core.call_terms import CallTerms
     from clew.core.grant import GrantPattern
     from clew.core.ids import ConversationId, TurnId
     from clew.core.route import RouteKey
@@ -68,6 +69,8 @@ class Approval:
     preview: str | None = None
     #: The result of the call will hold text that strangers may have written.
     untrusted: bool = False
+    #: What the call would reach when it was asked about; ``None`` if an earlier version asked.
+    terms: CallTerms | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +81,7 @@ class ApprovalReason:
     offer: GrantPattern | None = None
     preview: str | None = None
     untrusted: bool = False
+    terms: CallTerms | None = None
 
 
 _APPROVE, _DENY, _DENY_WITH_REASON = "yes", "no", "why"
@@ -100,6 +104,8 @@ class NumberedApproval:
     #: From 1; it stays the same when others are answered.
     number: int
     approval: Approval
+    #: It was shown before the message that is to answer it was written.
+    was_seen: bool = True
 
 
 def fits_in_chat(approval: Approval) -> bool:

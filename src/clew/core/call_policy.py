@@ -8,13 +8,14 @@ rule, the tool's default; otherwise the call needs approval.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.command_shape import CommandPattern, matches_glob
 from clew.core.effect import Effect
 from clew.core.grant import covers_command, make_pattern, matches_path, may_match_below
-from clew.core.tool_facts import ToolFacts
+from clew.core.steered_programs import find_instruction
+from clew.core.tool_facts import PathFact, ToolFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,6 +79,8 @@ class JudgedTurn:
     people: tuple[str, ...] = ()
     #: Its context holds text that strangers may have written.
     tainted: bool = False
+    #: Files of the workspace that were written without being seen; empty text for any.
+    unseen: tuple[str, ...] = ()
     #: The reason why nobody can be asked; ``None`` if somebody can.
     no_answer: str | None = None
 
@@ -99,32 +102,68 @@ class Decision:
 
 #: Levels of the sandbox without isolation.
 _HOST: Final = "host"
+_OPEN: Final = "it runs outside of the sandbox"
 
 
 def decide(
-    call: JudgedCall, rules: Sequence[PolicyRule], grants: Iterable[Grant], turn: JudgedTurn
+    call: JudgedCall, rules: Sequence[PolicyRule], grants: Sequence[Grant], turn: JudgedTurn
 ) -> Decision:
     """Decide about a call."""
     decision = _decide(call, rules, grants, turn)
     if decision.verdict is Verdict.ASK and turn.no_answer is not None:
         return Decision(verdict=Verdict.DENY, why=turn.no_answer)
+    if decision.verdict is Verdict.ASK and runs_open(call.facts) and _OPEN not in decision.why:
+        # Whoever answers is told, whatever made it ask.
+        return replace(decision, why=f"{decision.why}; {_OPEN}")
     return decision
 
 
+def runs_open(facts: ToolFacts | UnknownFacts | None) -> bool:
+    """Return whether a call runs a command outside of the sandbox."""
+    return isinstance(facts, ToolFacts) and (
+        facts.sandbox == _HOST or (facts.command is not None and facts.sandbox is None)
+    )
+
+
 def _decide(
-    call: JudgedCall, rules: Sequence[PolicyRule], grants: Iterable[Grant], turn: JudgedTurn
+    call: JudgedCall, rules: Sequence[PolicyRule], grants: Sequence[Grant], turn: JudgedTurn
 ) -> Decision:
     if (restricted := _apply_restrictions(call, rules, turn)) is not None:
         return restricted
+    # A pattern is about what a command says. Files that nobody saw may make something else of it.
+    steered = find_instruction(call.shape, turn.unseen) if runs_open(call.facts) else None
+    permitted = _find_permission(call, rules, grants, turn, by_command=steered is None)
+    if permitted is not None:
+        return permitted
+    if steered is not None and _find_permission(call, rules, grants, turn, by_command=True):
+        return _ask(steered)
+    return _apply_default(call)
+
+
+def _find_permission(
+    call: JudgedCall,
+    rules: Sequence[PolicyRule],
+    grants: Sequence[Grant],
+    turn: JudgedTurn,
+    *,
+    by_command: bool,
+) -> Decision | None:
+    """Return the permission of a grant or rule; patterns of commands count if ``by_command``."""
     assert not isinstance(call.facts, UnknownFacts)
     for grant in grants:
-        if grant.pattern.covers(call.tool, call.facts, call.shape):
+        if (by_command or not grant.pattern.commands) and grant.pattern.covers(
+            call.tool, call.facts, call.shape
+        ):
             why = f"grant {grant.id}: {grant.pattern.says}"
             return Decision(verdict=Verdict.ALLOW, why=why, grant=grant.id)
     for number, rule in enumerate(rules, 1):
-        if rule.then is Verdict.ALLOW and _match(rule, call, turn) is _Match.YES:
+        if (
+            rule.then is Verdict.ALLOW
+            and (by_command or not rule.commands)
+            and _match(rule, call, turn) is _Match.YES
+        ):
             return Decision(verdict=Verdict.ALLOW, why=f"rule {number} allows it")
-    return _apply_default(call)
+    return None
 
 
 def _apply_restrictions(
@@ -188,8 +227,8 @@ def _find_default_reason(effect: Effect, facts: ToolFacts | None) -> str | None:
 
 def _describe_reach(facts: ToolFacts | None) -> str:
     assert facts is not None
-    if facts.sandbox == _HOST or (facts.command is not None and facts.sandbox is None):
-        return "it runs outside of the sandbox"
+    if runs_open(facts):
+        return _OPEN
     if facts.network:
         return "it has the network"
     if outside := [one.path for one in facts.paths if not one.inside]:
@@ -257,10 +296,33 @@ def _match_hosts(patterns: tuple[str, ...], facts: ToolFacts, *, every: bool) ->
     return _Match.YES if fits and (all(fits) if every else any(fits)) else _Match.NO
 
 
+def restricts_path(rules: Sequence[PolicyRule], tool: str, path: str, turn: JudgedTurn) -> bool:
+    """Return whether a rule denies, or asks about, the use of one path by a tool."""
+    fact = PathFact(path=path, inside=True)
+    call = JudgedCall(tool=tool, effect=Effect.PURE, facts=ToolFacts(paths=(fact,)))
+    return any(
+        rule.then is not Verdict.ALLOW and _match(rule, call, turn) is _Match.YES
+        for rule in rules
+        if rule.paths
+    )
+
+
+def _fits_path(pattern: str, fact: PathFact, *, every: bool) -> bool:
+    """
+    Return whether a pattern is about a path.
+
+    To deny a folder denies what is in it. What is allowed relative to the workspace is there.
+    """
+    if every:
+        inside = fact.inside or pattern.startswith("/")
+        return inside and matches_path(pattern, fact.path)
+    return matches_path(pattern, fact.path) or matches_path(f"{pattern}/*", fact.path)
+
+
 def _match_paths(patterns: tuple[str, ...], facts: ToolFacts, *, every: bool) -> _Match:
-    fits = [any(matches_path(one, each.path) for one in patterns) for each in facts.paths]
+    fits = [any(_fits_path(one, each, every=every) for one in patterns) for each in facts.paths]
     if fits and (all(fits) if every else any(fits)):
         return _Match.YES
-    trees = [each.path for each in facts.paths if each.extent == "tree"]
+    trees = [one.path for one in facts.paths if one.extent == "tree" and not one.leaves_out]
     hidden = any(may_match_below(one, path) for one in patterns for path in trees)
     return _Match.MAYBE if hidden and not every else _Match.NO

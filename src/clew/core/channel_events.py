@@ -78,6 +78,11 @@ class MessageReceived:
         return self.sender.person and not self.files
 
     @property
+    def has_foreign_text(self) -> bool:
+        """Return whether it holds text that its sender may not have written."""
+        return bool(self.files) or any(one.is_foreign for one in self.quoted)
+
+    @property
     def agent_text(self) -> str:
         """Return the text that the agent reads."""
         lines = (*self.lines, *map(format_unsupported, self.unsupported))

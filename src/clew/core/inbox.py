@@ -76,6 +76,8 @@ class NewInput:
     sender: ChannelActor | None = None
     #: The event of the message whose new text this is.
     replaces: tuple[str, str, str] | None = None
+    #: It holds text that its writer did not write, such as a forwarded message or a file.
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

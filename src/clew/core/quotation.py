@@ -9,12 +9,22 @@ consent.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: Characters of a name, of a line that names something, and of a message that is replied to.
 _LONGEST_NAME, _LONGEST_LINE = 80, 2_000
 LONGEST_REPLY = 1_000
 SOMEBODY = "somebody"
+
+
+class _AgentName(str):
+    """Name of the agent: a person of the same name is not it."""
+
+    __slots__ = ()
+
+
+#: The author of a message of the agent.
+AGENT = _AgentName("you")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +34,9 @@ class Quoted:
     #: Its source, on one line: "Forwarded from Bob", "In reply to you".
     source: str
     text: str = ""
+
+    #: Somebody else than the agent wrote it.
+    is_foreign: bool = field(default=True, compare=False)
 
 
 def clean_name(name: object, *, longest: int = _LONGEST_NAME) -> str:
@@ -42,7 +55,11 @@ def quote_reply(author: object, text: str) -> Quoted:
     """Return the message that is replied to, or its quoted part; long ones are cut."""
     if len(text) > LONGEST_REPLY:
         text = f"{text[: LONGEST_REPLY - 2]} …"
-    return Quoted(source=f"In reply to {clean_name(author) or SOMEBODY}", text=text)
+    return Quoted(
+        source=f"In reply to {clean_name(author) or SOMEBODY}",
+        text=text,
+        is_foreign=author is not AGENT,
+    )
 
 
 def format_item(kind: str, *details: object, separator: str = ", ") -> str:

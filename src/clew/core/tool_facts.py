@@ -16,8 +16,12 @@ class PathFact:
     #: True if it lies in the workspace.
     inside: bool
     writes: bool = False
+    #: Writes all of the content: nothing of what was there stays.
+    replaces: bool = False
     #: What is used at the path: a file, the names in a folder, or everything below it.
     extent: Literal["file", "folder", "tree"] = "file"
+    #: The call leaves out each file below the path that a rule denies or asks about.
+    leaves_out: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,15 +7,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.call_facts import make_facts, make_preview
+from clew.config.workspaces import find_workspace
 from clew.core.approval import ApprovalReason
-from clew.core.call_policy import Decision, JudgedCall, JudgedTurn, UnknownFacts, Verdict, decide
+from clew.core.call_policy import (
+    Decision,
+    JudgedCall,
+    JudgedTurn,
+    UnknownFacts,
+    Verdict,
+    decide,
+    runs_open,
+)
+from clew.core.call_reach import find_reach
+from clew.core.call_terms import CallTerms, make_terms
 from clew.core.journal import CallReason
 from clew.core.tool_facts import ToolFacts
 from clew.sandbox.shell_parser import parse_command
-from clew.store.transactions import grants
+from clew.store.transactions import grants, workspace_writes
 
 if TYPE_CHECKING:
     from clew.agent.protocols import ToolRequest
+    from clew.core.approval import Approval
+    from clew.core.call_reach import WorkspaceReach
     from clew.engine.store_retry import RetryingStore
     from clew.plugin.turn_context import TurnContext
 
@@ -30,6 +43,7 @@ class JudgedRequest:
     decision: Decision
     preview: str | None
     untrusted: bool
+    terms: CallTerms
 
     @property
     def verdict(self) -> Verdict:
@@ -48,7 +62,28 @@ class JudgedRequest:
             offer=self.decision.offer,
             preview=self.preview,
             untrusted=self.untrusted,
+            terms=self.terms,
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallReach:
+    """What a call that is about to run uses, and whether its result is of strangers."""
+
+    files: WorkspaceReach
+    untrusted: bool
+    #: It runs a command outside of the sandbox.
+    is_open: bool
+
+
+def is_untrusted(request: ToolRequest, facts: ToolFacts | UnknownFacts | None) -> bool:
+    """Return whether the result of a call may hold text of strangers."""
+    # An unknown fact may have any value.
+    return (
+        request.untrusted
+        or isinstance(facts, UnknownFacts)
+        or (isinstance(facts, ToolFacts) and facts.untrusted_result)
+    )
 
 
 class CallPolicy:
@@ -62,6 +97,19 @@ class CallPolicy:
             people=tuple(f"{context.platform}:{user}" for user in context.people),
             no_answer=self._find_obstacle(),
         )
+        #: By call, until it runs.
+        self._reaches: dict[str, CallReach] = {}
+
+    @property
+    def workspace(self) -> str:
+        """Return the folder of the turn's workspace."""
+        return str(find_workspace(self._context.services.settings, self._context.scope).root)
+
+    async def find_reach(self, request: ToolRequest) -> CallReach:
+        """Return what a call that is about to run reads and writes, by its facts."""
+        if request.call_id not in self._reaches:
+            await self._make_facts(request)
+        return self._reaches.pop(request.call_id)
 
     def _find_obstacle(self) -> str | None:
         """Return why nobody can be asked in this turn."""
@@ -87,22 +135,42 @@ class CallPolicy:
         return JudgedRequest(
             decision=decision,
             preview=await make_preview(facts, tool=request.tool) if asks else None,
-            # An unknown fact may have any value.
-            untrusted=request.untrusted
-            or isinstance(facts, UnknownFacts)
-            or (isinstance(facts, ToolFacts) and facts.untrusted_result),
+            untrusted=is_untrusted(request, facts),
+            terms=self._make_terms(facts),
         )
 
-    async def shows_as_before(self, request: ToolRequest, shown: str | None) -> bool:
-        """Return whether the call would still do what was shown when it was asked about."""
-        if shown is None:
-            return True
-        return await make_preview(await self._make_facts(request), tool=request.tool) == shown
+    async def find_difference(
+        self, request: ToolRequest, shown: Approval, *, begun: bool
+    ) -> str | None:
+        """
+        Return how an approved call would differ from what the person was shown, or ``None``.
+
+        One that has ``begun`` may have changed what it would reach; its place stays the same.
+        """
+        facts = await self._make_facts(request)
+        terms = shown.terms and (replace(shown.terms, reach=None) if begun else shown.terms)
+        if terms is not None and (difference := terms.find_difference(self._make_terms(facts))):
+            return difference
+        if begun or shown.preview is None:
+            return None
+        if await make_preview(facts, tool=request.tool) == shown.preview:
+            return None
+        return "what it would change is not what the person was shown"
+
+    def _make_terms(self, facts: ToolFacts | UnknownFacts | None) -> CallTerms:
+        known = facts if isinstance(facts, ToolFacts) else None
+        return make_terms(known, level=self._context.sandbox_level, workspace=self.workspace)
 
     async def _make_facts(self, request: ToolRequest) -> ToolFacts | UnknownFacts | None:
-        if request.facts is None:
-            return None
-        return await make_facts(request.facts, json.loads(request.args), tool=request.tool)
+        facts = None
+        if request.facts is not None:
+            facts = await make_facts(request.facts, json.loads(request.args), tool=request.tool)
+        self._reaches[request.call_id] = CallReach(
+            files=find_reach(facts, self.workspace),
+            untrusted=is_untrusted(request, facts),
+            is_open=runs_open(facts),
+        )
+        return facts
 
     async def _decide(self, call: JudgedCall) -> Decision:
         facts = call.facts
@@ -118,4 +186,8 @@ class CallPolicy:
         granted, tainted = await self._store.read(
             grants.read_permissions, self._context.conversation, self._context.scope, call.tool
         )
-        return decide(call, self._settings.rule, granted, replace(self._turn, tainted=tainted))
+        unseen: tuple[str, ...] = ()
+        if runs_open(call.facts):
+            unseen = await self._store.read(workspace_writes.list_unseen_paths, self.workspace)
+        turn = replace(self._turn, tainted=tainted, unseen=unseen)
+        return decide(call, self._settings.rule, granted, turn)

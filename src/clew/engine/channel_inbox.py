@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.config.workspaces import move_workspace
+from clew.config.workspaces import find_workspace, move_workspace
 from clew.core.access import ButtonOutcome, ChannelActor
 from clew.core.attachments import FetchedFile
 from clew.core.channel_events import MessageEdited, prefix_sender
@@ -17,7 +17,13 @@ from clew.core.inbox import InboxKind, NewInput
 from clew.core.scope import scope_of
 from clew.core.text import sanitize_text
 from clew.engine.validation import MAX_MESSAGE_LENGTH
-from clew.store.transactions import attachments, channel_inbox, chat_migration, inbox
+from clew.store.transactions import (
+    attachments,
+    channel_inbox,
+    chat_migration,
+    inbox,
+    workspace_writes,
+)
 from clew.store.transactions.channel_inbox import ButtonResult, ChangeOutcome
 
 __all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "ChannelInbox", "FetchedFile"]
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     )
     from clew.core.ids import ConversationId, InboxId, OwnerId
     from clew.core.inbox import AcceptResult, InboxItem
+    from clew.core.message_order import WrittenMessage
     from clew.core.route import Route
     from clew.engine.services import EngineServices
 
@@ -162,11 +169,24 @@ class ChannelInbox:
         return done
 
     async def list_questions(
-        self, conversation: ConversationId, *, who: ChannelActor, route: Route
+        self,
+        conversation: ConversationId,
+        *,
+        who: ChannelActor,
+        route: Route,
+        written: WrittenMessage | None = None,
     ) -> tuple[Sequence[NumberedApproval], int]:
-        """Return the open questions that a person can answer in a chat, and a count of others."""
+        """
+        Return the open questions that a person can answer in a chat, and a count of others.
+
+        ``written`` is their message, which answers only what was shown before it.
+        """
         return await self._store.read(
-            channel_inbox.list_answerable_questions, conversation, who=who, route=route
+            channel_inbox.list_answerable_questions,
+            conversation,
+            who=who,
+            route=route,
+            written=written,
         )
 
     async def migrate_chat(self, route: Route, chat: str) -> None:
@@ -177,7 +197,9 @@ class ChannelInbox:
         """Move the conversations of a chat that has another id, and its workspace."""
         await self._store.write(chat_migration.migrate_chat, old, new)
         settings = self._services.feature_context.settings
-        await asyncio.to_thread(move_workspace, settings, scope_of(old), scope_of(new))
+        before, after = (find_workspace(settings, scope_of(one)).root for one in (old, new))
+        if await asyncio.to_thread(move_workspace, settings, scope_of(old), scope_of(new)):
+            await self._store.write(workspace_writes.move_writes, str(before), str(after))
 
     def _build_input(
         self,
@@ -198,6 +220,7 @@ class ChannelInbox:
             event=_make_event_key(who.account, heard.event),
             payload=json.dumps(_build_payload(heard, who.account), ensure_ascii=False),
             hold=hold,
+            untrusted=heard.has_foreign_text,
         )
 
 

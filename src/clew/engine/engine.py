@@ -173,6 +173,7 @@ class Engine(ConversationQueries):
             payload=add_file_details("{}", files) if files else "{}",
             key=key,
             files=files,
+            untrusted=bool(files),
         )
 
     async def submit(

@@ -20,6 +20,7 @@ from clew.core.journal import CallKey, CallReason, CallStatus
 from clew.engine.call_policy import CallPolicy
 from clew.engine.nested_calls import NestedCalls, is_same_call
 from clew.engine.store_retry import retry_shielded
+from clew.engine.workspace_taint import WorkspaceTaint, read_file_clock
 from clew.store.transactions import approvals, attachments, entries, journal
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ _UNKNOWN_NOTE = "it was started before a restart; check its effect before you re
 _BLOCKED = CallReason(text="a plugin denied it")
 _ASKED_BEFORE = ApprovalReason(why="it was asked before a restart")
 _INTERRUPTED = ApprovalReason(why="it was interrupted, and may have had its effect")
-_CHANGED_NOTE = (
-    "it was not run: what it would change is not what the person was shown; call it again"
-)
+_CHANGED_NOTE = "it was not run: {difference}; call it again"
 _OTHER_PATH_NOTE = "the script took another path than before; check what was done"
 
 
@@ -67,6 +66,9 @@ class StoreJournal:
         self._permit, self._counter = permit, counter
         self._lease, self._turn, self._route = lease, turn, context.route
         self._policy = CallPolicy(store, context)
+        self._taint = WorkspaceTaint(
+            store, lease, turn.conversation_id, workspace=self._policy.workspace
+        )
         self._approval_lifetime = context.services.settings.approvals.expires
         #: The step of the newest call, and the number of its calls so far.
         self._step, self._call_count = counter.steps, 0
@@ -180,13 +182,29 @@ class StoreJournal:
         """Continue a call whose intent is stored without a result: its process is gone."""
         match resume_action(request.effect):
             case ResumeAction.RUN:
-                await self._store.write(journal.count_rerun, self._lease, key)
-                return await self._run_call(key, position, request, execute, approved=False)
+                return await self._run_again(key, position, request, execute)
             case ResumeAction.UNKNOWN:
                 unknown = tool_results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
                 return await self._record_result(key, request, unknown)
             case ResumeAction.ASK:
                 return await self._run_if_approved(key, position, request, execute, _INTERRUPTED)
+
+    async def _run_again(
+        self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
+    ) -> ToolResult | None:
+        """Run an interrupted call again if it may still run: the settings may have changed."""
+        judged = await self._policy.judge(request)
+        match judged.verdict:
+            case Verdict.ASK:
+                return await self._run_if_approved(key, position, request, execute, judged.question)
+            case Verdict.DENY:
+                await self._store.write(journal.record_reason, self._lease, key, judged.reason)
+                return await self._deny_call(key, request, judged.decision.why)
+            case Verdict.ALLOW:
+                await self._store.write(journal.count_rerun, self._lease, key)
+                return await self._run_call(
+                    key, position, request, execute, approved=request.needs_approval
+                )
 
     async def _run_if_approved(
         self,
@@ -206,13 +224,15 @@ class StoreJournal:
         if approval.state is not ApprovalState.APPROVED:
             denied = tool_results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
             return await self._record_result(key, request, denied)
-        if not begun and not await self._policy.shows_as_before(request, approval.preview):
-            changed = tool_results.make_text_result(CallStatus.ERROR, _CHANGED_NOTE)
-            return await self._record_result(key, request, changed)
         if begun and resume_action(request.effect) is not ResumeAction.RUN:
             unknown = tool_results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
             return await self._record_result(key, request, unknown)
-        return await self._run_call(key, position, request, execute, approved=True)
+        difference = await self._policy.find_difference(request, approval, begun=begun)
+        if difference is not None:
+            note = _CHANGED_NOTE.format(difference=difference)
+            changed = tool_results.make_text_result(CallStatus.ERROR, note)
+            return await self._record_result(key, request, changed)
+        return await self._run_call(key, position, request, execute, approved=True, seen=True)
 
     async def _request_approval(
         self, key: CallKey, request: ToolRequest, question: ApprovalReason
@@ -254,7 +274,13 @@ class StoreJournal:
         execute: ExecuteTool,
         *,
         approved: bool,
+        seen: bool = False,
     ) -> ToolResult | None:
+        """Run a call; ``seen`` by a person, who allowed this very one."""
+        reach = await self._policy.find_reach(request)
+        reads = await self._taint.begin_call(
+            key, reach.files, untrusted=reach.untrusted, unseen=not (seen or reach.is_open)
+        )
         self._publish_call(request, None)
         begun = time.monotonic()
         try:
@@ -269,7 +295,11 @@ class StoreJournal:
         if (inner := self._nested.get(key.call_id)) is not None and inner.is_suspended:
             # The tool has caught the signal: its result was made without that of a call.
             raise CallSuspended
-        settled = await self._record_result(key, request, result, seconds=time.monotonic() - begun)
+        seconds = time.monotonic() - begun
+        foreign = reads or await self._taint.has_read(reach.files)
+        settled = await self._record_result(
+            key, request, result, seconds=seconds, untrusted=foreign
+        )
         self._publish_call(request, settled.status.value)
         return settled
 
@@ -289,17 +319,25 @@ class StoreJournal:
                 return await self._run_call(key, position, request, execute, approved=True)
 
     async def _record_result(
-        self, key: CallKey, request: ToolRequest, result: ToolResult, *, seconds: float = 0.0
+        self,
+        key: CallKey,
+        request: ToolRequest,
+        result: ToolResult,
+        *,
+        seconds: float = 0.0,
+        untrusted: bool = False,
     ) -> ToolResult:
         """Store the result of a call, run or not, and send it to plugins."""
-        settled = await self._store_result(key, result)
+        settled = await self._store_result(key, result, untrusted=untrusted)
         args = json.loads(request.args)
         self._hooks.emit_tool_result(
             _get_session_id(), key.call_id, request.tool, args, settled, seconds=seconds
         )
         return settled
 
-    async def _store_result(self, key: CallKey, result: ToolResult) -> ToolResult:
+    async def _store_result(
+        self, key: CallKey, result: ToolResult, *, untrusted: bool
+    ) -> ToolResult:
         known = await retry_shielded(
             lambda: self._store.once.write(
                 journal.record_result,
@@ -309,6 +347,8 @@ class StoreJournal:
                 format=result.format,
                 result=result.result,
                 whole=result.whole,
+                at=read_file_clock(),
+                untrusted=untrusted,
             )
         )
         stored = _load_result(known)

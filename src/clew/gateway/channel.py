@@ -54,6 +54,8 @@ class ChannelCapabilities:
     key_lifetime: float = math.inf
     #: ``find_message`` can tell whether a message has arrived.
     read_back: bool = False
+    #: Ids of messages are numbers that grow, for those of people and the agent's alike.
+    ordered_ids: bool = False
     #: Seconds between two calls to one chat, by kind of chat; an edit waits at least a second.
     chat_pause: Mapping[str, float] | None = None
     #: Seconds between two calls on one account.

@@ -27,6 +27,7 @@ from clew.core.channel_events import (
     unfetched_files,
 )
 from clew.core.inbox import AcceptResult, InboxOutcome
+from clew.core.message_order import WrittenMessage
 from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
@@ -297,6 +298,11 @@ class Router:
                 viewer=scope_of(route),
                 operator=await self._check_operator(who),
                 who=who,
+                written=WrittenMessage(
+                    id=heard.message,
+                    sent_at=heard.sent_at,
+                    has_ordered_ids=self._line.channel.capabilities.ordered_ids,
+                ),
                 on_filed=filed.set,
             )
         except StoreError as error:

@@ -43,7 +43,7 @@ def make_search_facts(args: Mapping[str, Any]) -> ToolFacts:
 
 
 def _make_facts(args: Mapping[str, Any], *, extent: Extent) -> ToolFacts:
-    fact = _make_path_fact(str(args.get("path", ".")), extent=extent)
+    fact = replace(_make_path_fact(str(args.get("path", ".")), extent=extent), leaves_out=True)
     if fact.inside and os.path.isfile(fact.path):  # noqa: PTH113  (a long name is none)
         fact = replace(fact, extent="file")
     downloads, used = (get_workspace().root / _DOWNLOADS).resolve(), Path(fact.path)
@@ -61,7 +61,8 @@ def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:
         after = _make_content(path, before or b"", args)
         # Comparing large files takes seconds, and most calls need no approval.
         size, preview = len(after), partial(_describe_difference, path, before, after)
-    return ToolFacts(paths=(_make_path_fact(path, writes=True),), size=size, preview=preview)
+    fact = replace(_make_path_fact(path, writes=True), replaces="content" in args)
+    return ToolFacts(paths=(fact,), size=size, preview=preview)
 
 
 def _describe_difference(path: str, before: bytes | None, after: bytes) -> str | None:

@@ -9,30 +9,42 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from clew.core.text import sanitize_text
+from clew.features.files.restrictions import describe_left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from clew.features.files.access import LocatedPath
+    from clew.features.files.restrictions import Restriction
     from clew.sandbox.workspace import FolderEntry, Workspace
 
 #: Names in one result.
 MAX_NAMES: Final = 500
 
 
-def list_folder(place: LocatedPath, *, names: str, recursive: bool) -> str:
+def list_folder(
+    place: LocatedPath, *, names: str, recursive: bool, is_hidden: Restriction = lambda _: False
+) -> str:
     """
     Return the names in a folder, one in each line.
 
     :raises FileRefused: if there is no such folder
     """
+    hidden = 0
+
+    def is_shown(entry: FolderEntry) -> bool:
+        nonlocal hidden
+        if not matches_name(entry.path, names):
+            return False
+        hidden += (hides := is_hidden(entry.path))
+        return not hides
+
     found = _list_entries(place.workspace, place.path, recursive=recursive)
-    matching = (entry for entry in found if matches_name(entry.path, names))
-    shown = [*islice(matching, MAX_NAMES + 1)]
+    shown = [*islice(filter(is_shown, found), MAX_NAMES + 1)]
     lines = [_describe(place, entry) for entry in shown[:MAX_NAMES]]
     if len(shown) > MAX_NAMES:
         lines.append(f"[only the first {MAX_NAMES}: narrow the path or the names]")
-    return "\n".join(lines) or "[nothing]"
+    return "\n".join([*lines, *describe_left_out(hidden)]) or "[nothing]"
 
 
 def _list_entries(workspace: Workspace, path: str, *, recursive: bool) -> Iterable[FolderEntry]:

@@ -28,16 +28,22 @@ def list_files(path: str = ".", names: str = "*", recursive: bool = False) -> st
     """List a folder; ``names`` is a glob."""
     from clew.features.files import listing
     from clew.features.files.access import locate
+    from clew.features.files.restrictions import find_restriction
 
-    return listing.list_folder(locate(path), names=names, recursive=recursive)
+    place = locate(path)
+    hidden = find_restriction("list_files", place)
+    return listing.list_folder(place, names=names, recursive=recursive, is_hidden=hidden)
 
 
-def search_files(pattern: str, path: str = ".", names: str = "*") -> str:
-    """Find the lines of text files that match a regular expression; ``names`` is a glob."""
+async def search_files(pattern: str, path: str = ".", names: str = "*") -> str:
+    """Find the lines of files that match a regular expression; ``names`` is a glob."""
     from clew.features.files import searching
     from clew.features.files.access import locate
+    from clew.features.files.restrictions import find_restriction
 
-    return searching.search_lines(locate(path), pattern, names=names)
+    place = locate(path)
+    hidden = find_restriction("search_files", place)
+    return await searching.search_lines(place, pattern, names=names, is_hidden=hidden)
 
 
 async def write_file(path: str, content: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +15,7 @@ from clew.features.files.changes import hash_content
 from clew.features.files.writing import read_content
 from clew.sandbox.errors import FileRefused, WorkspaceFull
 from clew.sandbox.workspace import Workspace
+from clew.store.transactions.workspace_writes import record_restored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +88,9 @@ async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> st
                 return f"{shown}: left as it is, its old content is not kept any more"
             await require_room(services.settings, workspace, len(content) - len(now or b""))
             await asyncio.to_thread(workspace.write_file, path, content)
+            actual = await asyncio.to_thread(os.path.realpath, workspace.root / path)
+            now_at = time.time_ns() // 1_000_000
+            await services.store.write(record_restored, made[0].workspace, actual, at=now_at)
     except WorkspaceFull:
         raise
     except FileRefused as error:

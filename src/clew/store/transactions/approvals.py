@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.clock import to_millis
+from clew.clock import from_millis, to_millis
 from clew.core.approval import (
     TRANSITIONS,
     Approval,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ApprovalId, ConversationId, TurnId
     from clew.core.journal import CallKey
     from clew.core.lease import Lease
+    from clew.core.message_order import WrittenMessage
     from clew.core.route import RouteKey
     from clew.core.system_note import SystemNote
     from clew.store.contract import Tx
@@ -63,8 +64,8 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
         """
         INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
                               state, asked_at, expires_at, requested, why, offer, preview,
-                              untrusted)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11, $12, $13, $14, $15)
+                              untrusted, terms)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11, $12, $13, $14, $15, $16)
         ON CONFLICT (turn_id, step, call_id) DO NOTHING
         """,
         approval,
@@ -83,6 +84,7 @@ def request_approval(  # noqa: PLR0913  (each is a column of its own)
         question and question.offer and question.offer.to_json(),
         question and question.preview,
         int(question is not None and question.untrusted),
+        question and question.terms and question.terms.to_json(),
     )
     t.notify(lease.conversation_id)
     found = find_approval(t, key)
@@ -217,13 +219,18 @@ def list_open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
 
 
 def list_questions(
-    t: Tx, conversation: ConversationId, *, shown_at: RouteKey | None = None
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    shown_at: RouteKey | None = None,
+    written: WrittenMessage | None = None,
 ) -> list[NumberedApproval]:
     """
     Return the open approvals of a conversation with their numbers, oldest first.
 
     With ``shown_at``, those that can be answered in that chat, of whatever conversation: they
-    were requested there, and the whole request was delivered.
+    were requested there, and the whole request was delivered. ``written`` is the message that
+    is to answer them.
     """
     if shown_at is None:
         found = list_open_approvals(t, conversation)
@@ -233,7 +240,11 @@ def list_questions(
         )
         found = [one for one in asked if _was_delivered_to(t, one, shown_at)]
     return [
-        NumberedApproval(number=get_approval_number(t, approval), approval=approval)
+        NumberedApproval(
+            number=get_approval_number(t, approval),
+            approval=approval,
+            was_seen=written is None or _was_shown_before(t, approval, written),
+        )
         for approval in found
     ]
 
@@ -243,6 +254,19 @@ def _was_delivered_to(t: Tx, approval: Approval, route: RouteKey) -> bool:
         return False
     state = t.fetch_value("SELECT state FROM delivery WHERE id = $1", _delivery_id_for(approval.id))
     return state == DeliveryState.DELIVERED.value
+
+
+def _was_shown_before(t: Tx, approval: Approval, written: WrittenMessage) -> bool:
+    """Return whether the whole request had arrived when a message was written."""
+    shown = t.fetch_one(
+        """
+        SELECT k.platform_id, d.updated_at FROM delivery d
+        JOIN delivery_chunk k ON k.delivery_id = d.id
+        WHERE d.id = $1 ORDER BY k.position DESC LIMIT 1
+        """,
+        _delivery_id_for(approval.id),
+    )
+    return shown is not None and written.follows(shown[0], from_millis(shown[1]))
 
 
 def get_approval_number(t: Tx, approval: Approval) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.core.access import ChannelActor
     from clew.core.approval import Approval, ButtonAnswer, NumberedApproval
     from clew.core.ids import ConversationId, OwnerId, SessionIdFactory
+    from clew.core.message_order import WrittenMessage
     from clew.store.contract import Tx
 
 #: Queued commands for a message that was edited or deleted on the platform.
@@ -44,6 +45,12 @@ def decide_account_access(t: Tx, who: ChannelActor, route: Route) -> AccessDecis
         chat=route.chat,
         addressed=who.addressed,
     )
+
+
+def is_guest(t: Tx, who: ChannelActor) -> bool:
+    """Return whether a user may write in an open group only: nobody has let them in."""
+    standing = pairings.get_access_status(t, who.account, who.user)
+    return not may_message(who.policy, standing, who.user)
 
 
 def deliver_busy_notice(t: Tx, accepted: AcceptResult, route: Route) -> None:
@@ -268,6 +275,9 @@ def _record_button_answer(
         answered = approvals.answer_approval(
             t, question.id, state, answered_by=by, keep=answer.keep
         )
+    except NotFound:
+        # Nothing was offered for longer: such a button was never shown.
+        return ButtonResult(outcome=ButtonOutcome.UNKNOWN)
     except InvalidTransition:
         after = approvals.get_approval(t, question.id)
         # Past its expiry, but not marked so yet.
@@ -282,24 +292,31 @@ def _record_button_answer(
 
 def may_answer(t: Tx, question: Approval, who: ChannelActor, route: Route) -> bool:
     """
-    Return whether a user may answer: in a group only operators.
+    Return whether a user may answer: in a direct message its person, in a group only operators.
 
-    Where the settings say so, those whose messages began the turn may as well.
+    Where the settings say so, those whose messages began the turn may in a group as well.
     """
     standing = pairings.get_access_status(t, who.account, who.user)
-    if route.kind == DM or is_operator(who.policy, standing, who.user):
+    if is_operator(who.policy, standing, who.user):
         return True
-    if not who.policy.people_answer:
+    if route.kind != DM and not who.policy.people_answer:
         return False
     said = t.fetch_column("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
-    return any(pairings.find_sender(payload, who.account) == who.user for payload in said)
+    senders = {pairings.find_sender(payload, who.account) for payload in said} - {None}
+    # In a direct message, what a program began asks whoever the chat is with.
+    return who.user in senders or (route.kind == DM and not senders)
 
 
 def list_answerable_questions(
-    t: Tx, conversation: ConversationId, *, who: ChannelActor, route: Route
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    who: ChannelActor,
+    route: Route,
+    written: WrittenMessage | None,
 ) -> tuple[list[NumberedApproval], int]:
     """Return the open approvals a user may answer in a chat, and how many others are open."""
-    shown = approvals.list_questions(t, conversation, shown_at=route.key)
+    shown = approvals.list_questions(t, conversation, shown_at=route.key, written=written)
     theirs = [one for one in shown if may_answer(t, one.approval, who, route)]
     return theirs, len(shown) - len(theirs)
 

@@ -30,8 +30,8 @@ DEDUPE_DAYS = 30
 _INSERT_ITEM = """
     INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
                        received_at, due_at, held_until,
-                       outcome, resolved_at, note)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                       outcome, resolved_at, note, untrusted)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
     ON CONFLICT (id) DO NOTHING
 """
 _STOP_BY_RULE = {
@@ -67,6 +67,7 @@ def accept_input(
     route = target.key if isinstance(target, Route) else answer_to
     ahead, turn = _count_open_items(t, conversation), find_unfinished_turn(t, conversation)
     outcome = _initial_outcome(item, busy=turn is not None or ahead > 0)
+    state = (None, None, None) if outcome is None else (outcome.value, t.now, SystemNote.BUSY.value)
     hold = item.hold // timedelta(milliseconds=1)
     inserted = t.execute(
         _INSERT_ITEM,
@@ -80,9 +81,8 @@ def accept_input(
         t.now,
         t.now + hold,
         t.now + hold if hold else None,
-        None if outcome is None else outcome.value,
-        None if outcome is None else t.now,
-        None if outcome is None else SystemNote.BUSY.value,
+        *state,
+        int(item.untrusted),
     )
     if not inserted:
         # The same call on another connection was faster.

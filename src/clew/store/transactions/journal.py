@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFound
-from clew.store.transactions import attachments, grants, rows
+from clew.store.transactions import attachments, grants, rows, workspace_writes
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def resume_suspended(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
     return _get_call(t, key)
 
 
-def record_result(
+def record_result(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     key: CallKey,
@@ -140,11 +140,14 @@ def record_result(
     format: str,
     result: str,
     whole: FullToolResult | None = None,
+    at: int = 0,
+    untrusted: bool = False,
 ) -> JournaledCall:
     """
     Store the result of a call; the first result stays and is returned by a repetition.
 
-    A result too long for the context is also stored completely, as ``whole``.
+    A result too long for the context is also stored completely, as ``whole``. One that holds
+    text that strangers may have written is ``untrusted``. ``at`` ends what the call wrote.
 
     :raises LeaseLost: if the lease is not held any more
     :raises NotFound: if its intent was not stored
@@ -152,7 +155,8 @@ def record_result(
     verify_lease_for_write(t, lease)
     stored = t.execute(
         """
-        UPDATE journal SET status = $4, format = $5, result = $6, finished_at = $7
+        UPDATE journal SET untrusted = CASE WHEN $8 = 1 THEN 1 ELSE untrusted END,
+                           status = $4, format = $5, result = $6, finished_at = $7
         WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
         """,
         key.turn_id,
@@ -162,7 +166,9 @@ def record_result(
         format,
         result,
         t.now,
+        int(untrusted),
     )
+    workspace_writes.end_writes(t, key, at=at, untrusted=untrusted)
     if stored and whole is not None:
         attachments.store_tool_result(
             t, lease.conversation_id, whole.call_id, tool=whole.tool, content=whole.content

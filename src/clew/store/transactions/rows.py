@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.clock import from_millis
 from clew.core.approval import Approval, ApprovalState
+from clew.core.call_terms import CallTerms
 from clew.core.conversation import Conversation, TitledBy
 from clew.core.delivery import Chunk, Delivery, DeliveryKind, DeliveryState
 from clew.core.double_text import DoubleText
@@ -137,7 +138,7 @@ APPROVAL = RecordQuery(
     Approval,
     """
     SELECT id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at,
-           expires_at, answered_by, note, requested, why, offer, preview, untrusted
+           expires_at, answered_by, note, requested, why, offer, preview, untrusted, terms
     FROM approval
     """,
     {
@@ -146,6 +147,7 @@ APPROVAL = RecordQuery(
         "expires_at": from_millis,
         "offer": GrantPattern.from_json,
         "untrusted": bool,
+        "terms": CallTerms.from_json,
     },
 )
 GRANT = RecordQuery(

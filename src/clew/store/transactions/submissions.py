@@ -16,7 +16,11 @@ from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import NotFound
 from clew.store.transactions.attachments import store_files
-from clew.store.transactions.channel_inbox import decide_account_access, deliver_busy_notice
+from clew.store.transactions.channel_inbox import (
+    decide_account_access,
+    deliver_busy_notice,
+    is_guest,
+)
 from clew.store.transactions.conversations import open_conversation, resolve_conversation
 from clew.store.transactions.entries import read_assistant_texts
 from clew.store.transactions.expiry import leave_expired_conversation
@@ -95,6 +99,8 @@ def submit_input(
             decision = decide_account_access(t, item.sender, target)
             if decision is not AccessDecision.ALLOW:
                 return decision
+            if is_guest(t, item.sender):
+                item = replace(item, untrusted=True)
         item = leave_expired_conversation(
             t,
             item,

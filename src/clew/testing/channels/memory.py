@@ -90,9 +90,15 @@ class MemoryPlatform:
         return MemoryChannel(self)
 
     def post_message(
-        self, text: str, *, user: str | None = None, chat: str | None = None, kind: str = DM
+        self,
+        text: str,
+        *,
+        user: str | None = None,
+        chat: str | None = None,
+        kind: str = DM,
+        sent_at: datetime | None = None,
     ) -> str:
-        """Post a message of a person; return its id."""
+        """Post a message of a person, which may have been on its way for a while; return its id."""
         message = f"p{next(self._ids)}"
         sender = user or self.person
         self.add_event(
@@ -102,7 +108,7 @@ class MemoryPlatform:
                 sender=MessageSender(id=sender, name=f"Person {sender}"),
                 message=message,
                 text=text,
-                sent_at=datetime.now(UTC),
+                sent_at=sent_at or datetime.now(UTC),
             )
         )
         return message

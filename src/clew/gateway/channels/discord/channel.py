@@ -61,6 +61,7 @@ CAPABILITIES = ChannelCapabilities(
     documents=True,
     typing=True,
     files=True,
+    ordered_ids=True,
     idempotent=True,
     # "A few minutes", according to Discord.
     key_lifetime=120.0,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.channel_events import IncomingFile
 from clew.core.quotation import (
+    AGENT,
     Quoted,
     format_item,
     format_recording,
@@ -150,7 +151,7 @@ def _read_reply(message: Json, *, me: str, roles: frozenset[str]) -> Iterator[Qu
         return
     author = as_object(before.get("author"))
     name = (
-        "you"
+        AGENT
         if str(author.get("id")) == me
         else get_display_name(author, as_object(before.get("member")))
     )

@@ -58,6 +58,7 @@ CAPABILITIES = ChannelCapabilities(
     buttons=True,
     documents=True,
     files=True,
+    ordered_ids=True,
     read_back=True,
     # Slack's own advice: one message per second in each channel.
     chat_pause={"dm": 1.0, "group": 1.0},

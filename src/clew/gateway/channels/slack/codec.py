@@ -19,7 +19,7 @@ from clew.core.channel_events import (
     MessageReceived,
     MessageSender,
 )
-from clew.core.quotation import Quoted, quote_reply
+from clew.core.quotation import AGENT, Quoted, quote_reply
 from clew.core.route import Route
 from clew.gateway.channels.slack import incoming
 from clew.gateway.channels.slack.incoming import find_groups, read_content
@@ -149,7 +149,7 @@ def was_received(message: Json, me: SlackIdentity) -> bool:
 
 def read_parent(message: Json, me: SlackIdentity) -> Quoted:
     """Return the first message of a thread as a quotation."""
-    author = "you" if message.get("user") == me.user else message.get("username")
+    author = AGENT if message.get("user") == me.user else message.get("username")
     author = author or message.get("user")
     inner = read_content(message, me=me.user)
     told = [incoming.read_text(message.get("text") or "", me.user), inner.text, *inner.lines]

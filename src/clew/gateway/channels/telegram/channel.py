@@ -40,6 +40,7 @@ CAPABILITIES = ChannelCapabilities(
     documents=True,
     typing=True,
     files=True,
+    ordered_ids=True,
     # Telegram's own advice: one message per second in a chat, twenty per minute in a group.
     chat_pause={"dm": 1.0, "group": 3.0, "channel": 3.0},
     account_pause=1 / 30,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.quotation import (
+    AGENT,
     Quoted,
     clean_name,
     format_item,
@@ -245,7 +246,7 @@ def is_topic_reply(message: Json) -> bool:
 def _author_name(message: Json, me: int) -> str:
     user = as_object(message.get("from"))
     if user.get("id") == me:
-        return "you"
+        return AGENT
     return get_display_name(message.get("sender_chat") or user)
 
 

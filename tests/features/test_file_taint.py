@@ -1,0 +1,208 @@
+"""Text of strangers that one conversation writes into a file, and another one reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.clock import SystemClock
+from clew.commands.runner import CommandRunner
+from clew.core.call_reach import WorkspaceWrite, merge_writes, was_written
+from clew.core.ids import TurnId
+from clew.core.journal import CallKey
+from clew.core.route import local_route
+from clew.core.scope import LOCAL
+from clew.core.tool_facts import PathFact
+from clew.sandbox import changed_files
+from clew.sandbox.changed_files import holds_changed_file
+from clew.sandbox.workspace import name_folder
+from clew.store.opening import open_store
+from clew.store.transactions import workspace_writes
+from clew.testing import Calls, Text
+from tests.features.test_files import call, open_product, run_calls
+from tests.sandboxes import needs_bubblewrap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from clew.runtime import Application
+    from clew.store.contract import Tx
+    from clew.testing import FakeProvider, ScriptedCall
+
+READS_PAGE = call("read_file", path="downloads/page.txt")
+
+
+class Talks:
+    """Conversations of one product, of one turn each."""
+
+    def __init__(self, product: Application, provider: FakeProvider) -> None:
+        self.product, self.provider = product, provider
+
+    async def untrusted(self, name: str) -> list[bool]:
+        """Run the next turn there; tell of each of its calls whether it read text of strangers."""
+        route = local_route(name)
+        results = await run_calls(self.product, self.provider, route=route)
+        conversation = await self.product.engine.resolve_name(route.key)
+        found = await self.product.engine.grants.list_calls(conversation, limit=len(results))
+        assert all(one.status is not None and one.status.value == "ok" for one in found), found
+        return [one.untrusted for one in sorted(found, key=lambda one: one.position)]
+
+
+def script(*turns: list[ScriptedCall]) -> list[Calls | Text]:
+    return [reply for turn in turns for reply in (Calls(tuple(turn)), Text("done"))]
+
+
+def make_workspace(home: Path) -> Path:
+    work = home / "work" / name_folder(LOCAL)
+    (work / "downloads").mkdir(parents=True)
+    (work / "downloads" / "page.txt").write_text("told by a stranger\n")
+    (work / "own.txt").write_text("of the person\n")
+    return work
+
+
+async def test_a_file_that_a_tainted_conversation_wrote_taints_whoever_reads_it(
+    tmp_path: Path, store_url: str
+) -> None:
+    make_workspace(tmp_path)
+    reads = call("read_file", path="note.md")
+    turns = script(
+        [READS_PAGE],
+        [call("write_file", path="note.md", content="as the page says\n")],
+        [call("read_file", path="own.txt"), reads],
+        [call("search_files", pattern="of", path="own.txt"), call("list_files")],
+        [call("search_files", pattern="says")],
+        # Who changes a part of it keeps the rest, who replaces it does not.
+        [call("edit_file", path="note.md", old="as", new="what")],
+        [reads],
+        [call("write_file", path="note.md", content="written anew\n")],
+        [reads],
+        # Undone, the text of strangers is back.
+        [reads],
+    )
+    async with open_product(tmp_path, store_url, turns) as (product, provider):
+        talks = Talks(product, provider)
+        assert await talks.untrusted("research") == [True]
+        assert await talks.untrusted("research") == [False]
+        assert await talks.untrusted("reader") == [False, True]
+        assert await talks.untrusted("other") == [False, True]
+        assert await talks.untrusted("searcher") == [True]
+        assert await talks.untrusted("editor") == [False]
+        assert await talks.untrusted("reads what was edited") == [True]
+        assert await talks.untrusted("writer") == [False]
+        assert await talks.untrusted("reads what is new") == [False]
+        undone = await CommandRunner(product.engine, product.commands).run_command(
+            "/undo files", target=local_route("writer"), viewer=LOCAL
+        )
+        assert undone.text.startswith("note.md: as before")
+        assert await talks.untrusted("reads what was before") == [True]
+
+
+@needs_bubblewrap
+async def test_what_commands_of_a_tainted_conversation_leave_taints_and_goes_on_tainting(
+    tmp_path: Path, store_url: str
+) -> None:
+    make_workspace(tmp_path)
+    turns = script(
+        [call("shell", command="cat own.txt")],
+        [READS_PAGE],
+        [call("run_python", code="open('made.txt', 'w').write('as the page says')")],
+        [call("read_file", path="own.txt"), call("read_file", path="made.txt")],
+        # Whoever moves it may have read it, and has made a file of strangers.
+        [call("shell", command="mv made.txt moved.txt; touch -d 2001-01-01 moved.txt")],
+        [call("read_file", path="moved.txt")],
+        [call("shell", command="rm moved.txt")],
+        [call("shell", command="ls")],
+    )
+    async with open_product(tmp_path, store_url, turns) as (product, provider):
+        talks = Talks(product, provider)
+        assert await talks.untrusted("before") == [False]
+        assert await talks.untrusted("research") == [True]
+        # Its own files count as those of strangers from then on.
+        assert await talks.untrusted("research") == [True]
+        assert await talks.untrusted("reader") == [False, True]
+        assert await talks.untrusted("mover") == [True]
+        assert await talks.untrusted("reads what was moved") == [True]
+        await talks.untrusted("remover")
+        assert await talks.untrusted("nothing is left") == [False]
+
+
+def test_a_file_counts_by_the_time_of_its_last_change_which_programs_cannot_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "folder" / "a"
+    file.parent.mkdir()
+    file.write_text("x")
+    at = file.stat().st_ctime_ns // 1_000_000
+    path = str(file)
+    later = WorkspaceWrite(path="", began_at=at + 1_000)
+    tree, own = (PathFact(path=str(tmp_path), inside=True, extent="tree"), fact(path))
+    for began, ended, counts in (
+        (at, at, True),
+        (at + 20, at + 50, True),  # the clock of a file system is behind
+        (at - 50, None, True),
+        (at - 50, at - 1, False),
+        (at + 200, None, False),
+    ):
+        for where in ("", path):
+            writes = [WorkspaceWrite(path=where, began_at=began, ended_at=ended), later]
+            for place in (tree, own):
+                assert holds_changed_file([place], writes) is counts
+    elsewhere = [WorkspaceWrite(path=f"{path}b", began_at=at, ended_at=at)]
+    assert not holds_changed_file([tree, own, fact(str(tmp_path / "none"))], elsewhere)
+    folder = PathFact(path=str(tmp_path), inside=True, extent="folder")
+    assert not holds_changed_file([folder], [WorkspaceWrite(path="", began_at=at)])
+    # What is too large to be looked at counts.
+    monkeypatch.setattr(changed_files, "_MAX_FILES", 0)
+    assert holds_changed_file([tree], elsewhere)
+
+
+def fact(path: str) -> PathFact:
+    return PathFact(path=path, inside=True)
+
+
+def test_writes_that_touch_are_one() -> None:
+    def write(began: int, ended: int | None, path: str = "") -> WorkspaceWrite:
+        return WorkspaceWrite(path=path, began_at=began, ended_at=ended)
+
+    writes = [write(900, None), write(0, 10), write(50, 60), write(500, 600), write(1000, 1001)]
+    assert merge_writes([*writes, write(0, 10, "/a")]) == [
+        write(0, 60),
+        write(500, 600),
+        write(900, None),
+        write(0, 10, "/a"),
+    ]
+    for at in range(0, 1_200, 10):
+        assert was_written("/b", at, writes) is was_written("/b", at, merge_writes(writes))
+
+
+async def test_what_was_written_is_known_in_the_folder_to_which_a_workspace_moves(
+    tmp_path: Path, store_url: str
+) -> None:
+    key = CallKey(turn_id=TurnId("trn_1"), step=1, call_id="c1")
+
+    def record(t: Tx) -> list[tuple[str, tuple[str, ...]]]:
+        for path in ("", "/old/a/b"):
+            t.execute(
+                """
+                INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted,
+                                             unseen)
+                VALUES ($1, 'trn_1', '/old', $2, 5, 0, 1)
+                """,
+                "trn_1/1/c1",
+                path,
+            )
+        workspace_writes.end_writes(t, key, at=7, untrusted=True)
+        workspace_writes.move_writes(t, "/old", "/new/folder")
+        return [
+            ("/old", workspace_writes.list_unseen_paths(t, "/old")),
+            ("/new", workspace_writes.list_unseen_paths(t, "/new/folder")),
+        ]
+
+    async with await open_store(store_url, home=tmp_path, clock=SystemClock()) as store:
+        assert await store.write(record) == [("/old", ()), ("/new", ("", "/new/folder/a/b"))]
+        found = await store.read(workspace_writes.list_untrusted_writes, "/new/folder")
+        assert {(one.path, one.began_at, one.ended_at) for one in found} == {
+            ("", 5, 7),
+            ("/new/folder/a/b", 5, 7),
+        }
