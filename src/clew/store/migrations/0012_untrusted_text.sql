@@ -1,6 +1,6 @@
 -- The message holds text that its writer did not write, or its writer is a guest.
 ALTER TABLE inbox ADD COLUMN untrusted BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX inbox_untrusted ON inbox (conversation_id) WHERE untrusted = 1;
+CREATE INDEX inbox_foreign ON inbox (conversation_id) WHERE untrusted = 1;
 
 -- Writes of tool calls to a workspace. They outlive their conversation: the files do as well.
 CREATE TABLE workspace_write (

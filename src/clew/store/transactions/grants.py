@@ -145,14 +145,11 @@ def is_tainted(t: Tx, conversation: ConversationId) -> bool:
         )
         SELECT 1 FROM source s
         WHERE EXISTS (SELECT 1 FROM journal j WHERE j.conversation_id = s.id AND j.untrusted = 1)
-<<<<<<< HEAD
             OR EXISTS (
                 SELECT 1 FROM inbox i WHERE i.conversation_id = s.id
                   AND i.kind = 'completion' AND i.payload LIKE '%"untrusted": true%'
             )
-=======
             OR EXISTS (SELECT 1 FROM inbox i WHERE i.conversation_id = s.id AND i.untrusted = 1)
->>>>>>> 7a939a54 (Keep questions to what was shown, and follow text of strangers through files)
             OR NOT EXISTS (SELECT 1 FROM conversation c WHERE c.id = s.id)
         LIMIT 1
         """,
