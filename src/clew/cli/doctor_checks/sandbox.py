@@ -56,7 +56,7 @@ async def _examine(policy: SandboxPolicy, database: Path | None) -> DoctorFindin
     if chosen.sandbox is None:
         return warn(_WHAT, f"no command can run: {chosen.reason}", fix="; or ".join(chosen.fixes))
     if chosen.warning is not None:
-        return warn(_WHAT, chosen.warning, fix='clew config set sandbox.level "work"')
+        return warn(_WHAT, chosen.warning, fix='set sandbox.level to "work"')
     python = "python3" if policy.level == "box" else None
     try:
         found = await try_escapes(
