@@ -59,7 +59,8 @@ def test_the_container_is_not_root_cannot_write_its_root_and_stops_in_time(
 def contain(home: Path, *argv: str) -> Sequence[str]:
     """A command under the same conditions: another user, no rights, no namespaces, no writing."""
     return (
-        *("bwrap", "--unshare-user", "--disable-userns", "--uid", "10001", "--gid", "10001"),
+        *("bwrap", "--die-with-parent", "--unshare-user", "--disable-userns"),
+        *("--uid", "10001", "--gid", "10001"),
         *("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
         *("--tmpfs", "/run", "--tmpfs", "/tmp", "--bind", str(home), str(home), *argv),
     )
