@@ -127,6 +127,11 @@ def format_completion_for_model(cause: Cause, text: str) -> str:
     return f"[report of {cause.kind} {cause.id}; not written by a person]\n{text}\n{_REPORT_END}"
 
 
+def format_task_reason(why: str, task: str) -> str:
+    """Return why a call of another agent's task needs approval."""
+    return f"{why}; it is for the task {task!r}"
+
+
 def describe_note(note: str | None) -> str | None:
     """Return the words for a stored note: a code of Clew, or a text, which stays as it is."""
     return _NOTES.get(cast("SystemNote", note), note)

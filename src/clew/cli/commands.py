@@ -36,6 +36,9 @@ COMMANDS: Final = {
     "deliveries": LazyCommand(
         "clew.cli.deliveries", "deliveries", "List, retry and drop undelivered messages."
     ),
+    "agents": LazyCommand(
+        "clew.cli.agents", "agents", "List, read, tell and stop the tasks of agents."
+    ),
     "cron": LazyCommand(
         "clew.cli.cron", "cron", "List, add and remove jobs that run by themselves."
     ),

@@ -75,6 +75,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     ),
     "delegate": (("work", {"task": "compare the offers in offers/"}),),
     "goal": (("work", {"state": "done", "reason": "the list is complete"}),),
+    "agents": (("work", {}), ("work", {"action": "stop", "task": "cnv_0123"})),
 }
 
 REFERENCE_HEADER: Final = """\

@@ -69,6 +69,7 @@ class StoreJournal:
         self._taint = WorkspaceTaint(
             store, lease, turn.conversation_id, workspace=self._policy.workspace
         )
+        self._task = context.task
         self._approval_lifetime = context.services.settings.approvals.expires
         #: The step of the newest call, and the number of its calls so far.
         self._step, self._call_count = counter.steps, 0
@@ -248,8 +249,14 @@ class StoreJournal:
             expires_in=self._approval_lifetime,
             requested=request.requested,
             enclosing=request.enclosing,
-            question=question,
+            question=self._name_task(question),
         )
+
+    def _name_task(self, question: ApprovalReason) -> ApprovalReason:
+        """Return the reason with the task that the call is for."""
+        if self._task is None:
+            return question
+        return replace(question, why=wording.format_task_reason(question.why, self._task))
 
     async def _store_intent(
         self, key: CallKey, position: int, request: ToolRequest, reason: CallReason

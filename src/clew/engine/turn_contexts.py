@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.core.completion import count_hops, is_attended
+from clew.core.completion import count_hops, is_attended, read_task
 from clew.core.ids import SessionId
 from clew.engine.hook_dispatch import get_platform
 from clew.plugin.turn_context import TurnContext
@@ -75,6 +75,7 @@ def build_turn_context(
         platform=get_platform(route),
         attended=is_attended(payloads),
         hops=count_hops(payloads),
+        task=read_task(payloads),
         sandbox_level=services.feature_context.settings.sandbox.level,
         services=services.feature_context,
     )

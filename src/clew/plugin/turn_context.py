@@ -36,6 +36,8 @@ class TurnContext(TurnIds):
     attended: bool = True
     #: The number of turns without a person's message that led to this one, each by the next.
     hops: int = 0
+    #: The task of another agent that it works on, as people know it.
+    task: str | None = None
     #: The sandbox level of its commands, as the settings ask for it.
     sandbox_level: str
     services: FeatureContext

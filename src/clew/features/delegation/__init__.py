@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from clew.features.delegation.settings import DelegationSettings
-from clew.features.delegation.tool import make_delegate
-from clew.plugin import ToolFacts, sql_check
+from clew.features.delegation.tool import make_agents, make_delegate
+from clew.plugin import Command, ToolFacts, sql_check
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.core.ids import ConversationId
     from clew.core.turn import Turn
-    from clew.plugin import FeatureContext, Registry
+    from clew.plugin import CommandCall, FeatureContext, Registry
     from clew.store.contract import Tx
 
 #: The limit of a call is ``delegation.wait``, first for a place, then for the answer.
 _LONGER_THAN_ALL: Final = timedelta(days=1)
+
+#: Operations of HTTP and JSON-RPC.
+OPERATIONS: Final = ("agent.list", "agent.get", "agent.read", "agent.stop", "agent.tell")
 
 #: Invariants of children and their answers.
 CHECKS = (
@@ -76,8 +82,38 @@ def register(registry: Registry) -> None:
         timeout=_LONGER_THAN_ALL,
         awaits_turns=True,
     )
+    registry.add_tool(
+        make_agents(settings.get),
+        effect="idempotent",
+        facts=lambda _: ToolFacts(internal=True),
+    )
+    registry.add_command(
+        Command(
+            name="agents",
+            help="list the tasks that other agents work on, show one, or stop, tell or read it",
+            run=partial(run_agents_command, settings.get),
+            arguments="[id|stop id|tell id text|read id]",
+        )
+    )
+    for name in OPERATIONS:
+        registry.add_operation(name, partial(_make_operation, name, settings.get))
     registry.add_turn_watch("delegation", on_step=end_step, on_end=end_turn, on_stop=stop_work)
     registry.add_service("delegation", run_service, where="leader")
+
+
+async def run_agents_command(
+    get_settings: Callable[[], DelegationSettings], call: CommandCall, argument: str
+) -> str:
+    """List the tasks of a conversation, show one, or stop or tell it."""
+    from clew.features.delegation import chat_command  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await chat_command.run_agents_command(call, argument, get_settings())
+
+
+def _make_operation(name: str, get_settings: Callable[[], DelegationSettings]) -> object:
+    from clew.features.delegation import operations  # noqa: PLC0415  (only servers need them)
+
+    return operations.make_operation(name, get_settings)
 
 
 def end_step(t: Tx, turn: Turn) -> None:

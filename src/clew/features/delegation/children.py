@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.ids import ConversationId
 from clew.core.journal import CallKey
+from clew.errors import NotFound
 from clew.store.records import RecordQuery
+from clew.store.transactions.usage import TokenUsage
 
 if TYPE_CHECKING:
     from clew.core.ids import InboxId, SessionId, TurnId
@@ -141,20 +143,58 @@ def sum_steps(t: Tx, conversation: ConversationId) -> int:
     )
 
 
+_TREE: Final[LiteralString] = """
+    WITH RECURSIVE tree (id) AS (
+        SELECT CAST($1 AS TEXT)
+        UNION
+        SELECT c.conversation_id FROM delegation_child c
+        JOIN tree p ON p.id = c.parent_conversation
+    )
+"""
+
+
+def sum_tree_usage(t: Tx, top: ConversationId) -> TokenUsage:
+    """Return the usage of a conversation and of all below it."""
+    ((read, cached, written, cost),) = t.fetch_all(
+        f"""
+        {_TREE}
+        SELECT COALESCE(sum(u.input_tokens), 0), COALESCE(sum(u.cached_tokens), 0),
+               COALESCE(sum(u.output_tokens), 0), sum(u.cost_micros)
+        FROM usage u JOIN tree p ON p.id = u.conversation_id
+        """,
+        top,
+    )
+    return TokenUsage(
+        input_tokens=int(read),
+        cached_tokens=int(cached),
+        output_tokens=int(written),
+        cost_micros=None if cost is None else int(cost),
+    )
+
+
 def sum_tree_tokens(t: Tx, top: ConversationId) -> int:
     """Return the tokens of a conversation and of all below it."""
-    return int(
-        t.fetch_value(
-            """
-            WITH RECURSIVE tree (id) AS (
-                SELECT CAST($1 AS TEXT)
-                UNION
-                SELECT c.conversation_id FROM delegation_child c
-                JOIN tree p ON p.id = c.parent_conversation
-            )
-            SELECT COALESCE(sum(u.input_tokens + u.output_tokens), 0)
-            FROM usage u JOIN tree p ON p.id = u.conversation_id
-            """,
-            top,
-        )
-    )
+    used = sum_tree_usage(t, top)
+    return used.input_tokens + used.output_tokens
+
+
+def list_tree(t: Tx, top: ConversationId) -> list[Child]:
+    """Return all children below a conversation, each parent before its children."""
+    found = list[Child]()
+    for child in CHILDREN.fetch_all(
+        t, "WHERE parent_conversation = $1 ORDER BY created_at, conversation_id", top
+    ):
+        found += [child, *list_tree(t, child.conversation_id)]
+    return found
+
+
+def get_child(t: Tx, conversation: ConversationId) -> Child:
+    """
+    Return the child with this conversation.
+
+    :raises NotFound: if it is none
+    """
+    found = find_child(t, conversation)
+    if found is None:
+        raise NotFound("task", conversation)
+    return found

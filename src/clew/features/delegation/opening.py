@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.completion import TASK, Cause, make_completion_id, write_task_payload
@@ -90,12 +90,21 @@ def open_child(
         created_at=t.now,
         ended_at=None,
     )
-    _lock_tree(t, child.root)
     if not _has_place(t, child, settings.at_once):
         return None
     insert_child(t, child)
     _accept_task(t, child, context, request.task)
     return child
+
+
+def reserve_place(t: Tx, child: Child, settings: DelegationSettings) -> None:
+    """
+    Check that a child that has ended may work on in the background.
+
+    :raises UsageError: if its tree has no place for it
+    """
+    if not _has_place(t, replace(child, background=True), settings.at_once):
+        raise UsageError(f"{settings.at_once} tasks run already: wait for the end of one")
 
 
 def _check_request(request: TaskRequest) -> None:
@@ -126,6 +135,7 @@ def _has_place(t: Tx, child: Child, at_once: int) -> bool:
     Those that wait for a child of their own do not count, and the parent of one in the
     foreground is about to: so the deepest can always go on, and no tree waits for itself.
     """
+    _lock_tree(t, child.root)
     working = t.fetch_column(
         """
         SELECT c.conversation_id FROM delegation_child c

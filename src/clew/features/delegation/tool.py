@@ -1,10 +1,10 @@
-"""The tool ``delegate``, as the model sees it; what it needs is imported when it is called."""
+"""The tools ``delegate`` and ``agents``, as the model sees them."""
 
 # ruff: noqa: PLC0415
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,3 +30,29 @@ def make_delegate(get_settings: Callable[[], DelegationSettings]) -> Callable[..
         return await tool_calls.delegate(task, get_settings(), background=background)
 
     return delegate
+
+
+def make_agents(get_settings: Callable[[], DelegationSettings]) -> Callable[..., object]:
+    """Return the tool."""
+
+    async def agents(
+        action: Literal["list", "tell", "stop", "read"] = "list",
+        task: str = "",
+        text: str = "",
+        start: int = 0,
+    ) -> str:
+        """
+        Look after the tasks that you gave to other agents.
+
+        Args:
+            action: tell says something to a task, also one that has ended; read returns its answer.
+            task: Its id.
+            text: What to tell.
+            start: Character from which to read.
+        """
+        from clew.features.delegation import agent_calls
+
+        given = agent_calls.AgentCall(action=action, task=task, text=text, start=start)
+        return await agent_calls.run(given, get_settings())
+
+    return agents
