@@ -63,7 +63,8 @@ CLI_COMMANDS = (
     "ps", "goal", "config", "doctor", "backup", "restore", "migrate-store", "tools", "plugins",
     "completion",
     "chat", "setup", "serve", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "ps", "goal",
-    "agents", "config", "doctor", "backup", "restore", "migrate-store", "tools", "plugins", "completion",
+    "agents", "config", "doctor", "backup", "restore", "migrate-store", "tools", "plugins",
+    "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
