@@ -74,8 +74,8 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
         ("host", {"task": "tell me", "every": "1h", "kind": "command", "command": "df -h /"}),
     ),
     "delegate": (("work", {"task": "compare the offers in offers/"}),),
-    "goal": (("work", {"state": "done", "reason": "the list is complete"}),),
     "agents": (("work", {}), ("work", {"action": "stop", "task": "cnv_0123"})),
+    "goal": (("work", {"state": "done", "reason": "the list is complete"}),),
 }
 
 REFERENCE_HEADER: Final = """\
