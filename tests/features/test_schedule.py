@@ -301,6 +301,23 @@ async def test_a_command_asks_the_model_only_for_what_is_new(
         assert set(await world.states(job)) == {"failed: interrupted"}
 
 
+async def test_a_command_does_not_run_at_a_weaker_level_than_it_was_allowed_at(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with open_jobs(tmp_path, store_url) as world:
+        world.settings = replace(
+            world.settings, sandbox=replace(world.settings.sandbox, level="host")
+        )
+        context = replace(world.engine.feature_context, settings=world.settings)
+        world.scheduler = Scheduler(context, ScheduleSettings(), lambda _: None)
+        command = {"every": "1m", "kind": JobKind.COMMAND, "command": f"touch {tmp_path}/ran"}
+        job = await world.add(owner=owner_of(None, level="work"), **command)
+        await world.step(minutes=1)
+        [state] = await world.states(job)
+        assert state.startswith("failed: its command was allowed at the sandbox level work")
+        assert not (tmp_path / "ran").exists()
+
+
 def test_gateways_that_are_killed_fire_each_slot_once(tmp_path: Path, store_url: str) -> None:
     found = fire_under_kills(store_url, tmp_path, jobs=4, minutes=6, kills=1, gateways=2)
     assert is_right(found, jobs=4, minutes=6), found

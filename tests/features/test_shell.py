@@ -176,7 +176,7 @@ async def test_without_a_sandbox_the_tools_are_not_offered(
         fake,
     ):
         await say(engine, "hello")
-        assert offered(fake) == {"shell", "run_python", "read_result"}
+        assert offered(fake) == {"shell", "run_python", "process", "read_result"}
     monkeypatch.setenv("PATH", str(tmp_path))
     async with open_engine(
         tmp_path / "b", feature.register, *replies, sandbox_level="box", name="shell"
@@ -231,7 +231,7 @@ async def test_the_tools_take_little_of_each_request(tmp_path: Path) -> None:
         await say(engine, "hello")
         sent: dict[str, Any] = fake.requests[-1].json or {}
         mine = [each for each in sent["tools"] if each["function"]["name"] != "read_result"]
-        assert len(json.dumps(mine)) <= 1_500
+        assert len(json.dumps(mine)) <= 1_900
 
 
 def test_facts_say_what_a_command_can_reach(tmp_path: Path) -> None:

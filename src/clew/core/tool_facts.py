@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+#: Sandbox levels at which a command reaches neither the network nor files outside of its workspace.
+CONFINED_LEVELS: Final = ("read", "work", "box")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ from clew.agent.known_secrets import redact_secrets
 from clew.config.workspaces import make_sandbox_policy
 from clew.core.escapes import strip_sequences
 from clew.core.text import truncate_middle
+from clew.core.tool_facts import CONFINED_LEVELS
 from clew.errors import ClewError, UsageError
 from clew.features.schedule import firing, runs
 from clew.features.schedule.jobs import lock_job
@@ -95,6 +96,11 @@ async def _poll(
 
 async def _run(context: FeatureContext, job: ScheduledJob, command: str) -> PolledOutput:
     policy = make_sandbox_policy(context.settings)
+    if job.level not in (None, policy.level) and policy.level not in CONFINED_LEVELS:
+        raise UsageError(
+            f"its command was allowed at the sandbox level {job.level}, and the level is "
+            f"{policy.level} now: schedule it again"
+        )
     sandbox = (await choose_sandbox(policy)).require_sandbox()
     argv = ["/bin/sh", "-c", _SHELL, "sh", command]
     done = await run_command(argv, policy.make_request(job.scope), sandbox)

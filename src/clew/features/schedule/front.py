@@ -45,6 +45,7 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
         route=context.route,
         conversation=context.conversation,
         payload=json.dumps(_read_creator(t, context), ensure_ascii=False),
+        level=context.sandbox_level,
     )
     return create_job(t, f"job_{name[:12]}", request, owner)
 

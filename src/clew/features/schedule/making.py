@@ -48,6 +48,8 @@ class JobOwner:
     conversation: ConversationId | None = None
     #: JSON of who asked for it, as the payload of an input has it.
     payload: str = "{}"
+    #: The sandbox level of its turn; ``None`` if an operator asked for it.
+    level: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,6 +116,7 @@ def create_job(t: Tx, job_id: str, request: JobRequest, owner: JobOwner) -> Sche
             kind=request.kind,
             task=request.task.strip(),
             command=None if request.command is None else request.command.strip(),
+            level=None if request.command is None else owner.level,
             watch=None if request.watch is None else request.watch.strip(),
             seen=None,
             rule=text.kind,

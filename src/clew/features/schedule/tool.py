@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.core.tool_facts import ToolFacts
+from clew.core.tool_facts import CONFINED_LEVELS, ToolFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,7 +76,7 @@ def make_facts(
         # What runs then is decided about then.
         return ToolFacts(internal=True)
     level = None if context is None else context.sandbox_level
-    confined = level in ("read", "work", "box")
+    confined = level in CONFINED_LEVELS
     return ToolFacts(
         command=str(args["command"]),
         sandbox=level,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.core.tool_facts import ToolFacts
+from clew.core.tool_facts import CONFINED_LEVELS, ToolFacts
 from clew.features.shell.checks import CHECKS
 from clew.features.shell.process_tool import make_process_facts, process
 from clew.features.shell.settings import LONGEST_WAIT, ShellSettings
@@ -133,7 +133,7 @@ def make_facts(arguments: Mapping[str, Any]) -> ToolFacts:
 
     context = get_turn_context()
     level = None if context is None else context.sandbox_level
-    confined = level in ("read", "work", "box")
+    confined = level in CONFINED_LEVELS
     return ToolFacts(
         command=arguments.get("command"),
         sandbox=level,

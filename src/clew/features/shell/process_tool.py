@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.core.tool_facts import ToolFacts
+from clew.core.tool_facts import CONFINED_LEVELS, ToolFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ async def make_process_facts(arguments: Mapping[str, Any]) -> ToolFacts | None:
     if action in ("list", "stop"):
         return ToolFacts(internal=True)
     level = await process_calls.find_level(arguments.get("id", ""))
-    confined = level in ("read", "work", "box")
+    confined = level in CONFINED_LEVELS
     if action == "read":
         return ToolFacts(internal=True, untrusted_result=not confined)
     return ToolFacts(
