@@ -62,7 +62,8 @@ def contain(home: Path, *argv: str) -> Sequence[str]:
         *("bwrap", "--die-with-parent", "--unshare-user", "--disable-userns"),
         *("--uid", "10001", "--gid", "10001"),
         *("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *("--tmpfs", "/run", "--tmpfs", "/tmp", "--bind", str(home), str(home), *argv),
+        *("--tmpfs", "/run", "--tmpfs", "/tmp", "--ro-bind", str(ROOT), str(ROOT)),
+        *("--bind", str(home), str(home), *argv),
     )
 
 

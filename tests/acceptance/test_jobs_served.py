@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 OLD, NEW = -5, -1005
 _TOKEN = "s3cret"
+_HEADERS = {"Authorization": f"Bearer {_TOKEN}"}
 
 
 def schedule_or_report(request: ProviderRequest) -> Reply:
@@ -53,7 +54,7 @@ def clew(tmp_path: Path, store_url: str, telegram: FakeTelegram) -> Iterator[Cle
 
 def run_job(url: str) -> None:
     """Have the only job run at once."""
-    with httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}) as http:
+    with httpx2.Client(base_url=url, headers=_HEADERS, timeout=60) as http:
         [job] = http.get("/api/jobs").json()["items"]
         assert http.post(f"/api/jobs/{job['id']}/run").status_code == 200
 

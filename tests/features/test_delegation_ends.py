@@ -47,6 +47,9 @@ class Gate:
     def open(self) -> None:
         self._open.set()
 
+    def close(self) -> None:
+        self._open.clear()
+
     def register(self, registry: Registry) -> None:
         async def nap(name: str) -> str:
             """Sleep."""
@@ -129,6 +132,7 @@ async def test_a_stop_reaches_what_works_below(tmp_path: Path, store_url: str) -
         end = await world.engine.wait_for_input(said)
         assert end.turn is not None
         assert end.turn.outcome is TurnOutcome.CANCELLED
+        gate.close()
         # With nothing under way in the conversation itself it reaches those in the background.
         await world.say(do(nap("again", background=True)))
         assert await world.engine.request_stop(said.conversation_id)

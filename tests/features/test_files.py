@@ -313,7 +313,8 @@ async def test_facts_name_the_file_and_show_the_whole_difference(tmp_path: Path)
             ("/etc/passwd", "/etc/passwd", False, False),
         ):
             assert tools.make_read_facts({"path": path}) == ToolFacts(
-                paths=(PathFact(path=where, inside=inside),), untrusted_result=untrusted
+                paths=(PathFact(path=where, inside=inside, leaves_out=True),),
+                untrusted_result=untrusted,
             )
         (root / "downloads").mkdir()
         assert tools.make_search_facts({"pattern": "x"}).untrusted_result

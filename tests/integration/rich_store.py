@@ -59,6 +59,18 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
         },
     ),
     (
+        "workspace_write",
+        {
+            "call": "trn_1 1 c1",
+            "turn": "trn_1",
+            "workspace": "/work/local",
+            "path": ODD,
+            "began_at": 3,
+            "untrusted": 1,
+            "unseen": 0,
+        },
+    ),
+    (
         "approval",
         {
             "id": "apr_1",

@@ -34,6 +34,8 @@ ALLOWED = {
     "core/channel_events.py": "the line of a file in the model's input",
     "core/export_format/": "faults of an export file, each with its line: error messages",
     "core/grant.py": "the reason of a decision, stored with the call as it was given",
+    "core/call_terms.py": "the reason of a refusal, which is the result of the call",
+    "core/steered_programs.py": "the reason of a decision, stored with the call as it was given",
     "core/call_policy.py": "the reason of a decision, stored with the call as it was given",
     "core/quotation.py": "the line of a quoted message in the model's input",
     "core/secret_text.py": "part of an error message; two packages in one layer share it",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -74,6 +73,8 @@ async def run_watcher(context: FeatureContext) -> None:
 async def run_proxy(context: FeatureContext) -> None:
     """Serve the proxy of commands that may reach named hosts."""
     if not context.settings.sandbox.hosts:
+        import asyncio  # noqa: PLC0415  (every command loads this module)
+
         await asyncio.Event().wait()  # a service that ends is started again
     from clew.features.shell.network import serve_network  # noqa: PLC0415  (only with hosts)
 
