@@ -32,8 +32,6 @@ TASK: Final = "task"
 _TASK_KEY: Final = "task"
 #: What the completions of a task's turn take over from its inputs.
 _TERMS: Final = (_TASK_KEY, REPORT_KEY)
-#: The store finds such inputs by this text.
-_UNTRUSTED_KEY = "untrusted"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,15 +69,12 @@ def make_completion_id(cause: str) -> InboxId:
     return InboxId(f"inb_{cause}")
 
 
-def write_payload(
-    cause: Cause, begun_by: Sequence[str], *, untrusted: bool = False
-) -> dict[str, object]:
+def write_payload(cause: Cause, begun_by: Sequence[str]) -> dict[str, object]:
     """
     Return the payload of a completion.
 
     ``begun_by``: the payloads of the inputs of the turn that began what has ended. Its people
-    may answer questions, and lose the answer with their access. ``untrusted``: strangers may
-    have written a part of the text, which taints the conversation.
+    may answer questions, and lose the answer with their access.
     """
     payload: dict[str, object] = {
         UNATTENDED_KEY: True,
@@ -89,7 +84,7 @@ def write_payload(
     for told in map(_parse, begun_by):
         payload |= {key: told[key] for key in ("sender", "account") if key in told}
         payload |= {key: told[key] for key in _TERMS if _TASK_KEY in told and key in told}
-    return {**payload, _UNTRUSTED_KEY: True} if untrusted else payload
+    return payload
 
 
 def write_task_payload(

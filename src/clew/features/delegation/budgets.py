@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from clew.core.completion import Cause, make_completion_id, write_payload
 from clew.core.double_text import DoubleText
-from clew.core.ids import new_session_id
-from clew.core.inbox import InboxKind, NewInput
 from clew.features.delegation.children import Child, find_child, sum_steps, sum_tree_tokens
 from clew.features.delegation.ending import stop_child
 from clew.features.delegation.wording import format_budget
-from clew.store.transactions import inbox
+from clew.store.transactions.completions import accept_direct_input
+from clew.store.transactions.inbox import read_payloads
 
 if TYPE_CHECKING:
     from clew.core.turn import Turn
@@ -52,20 +50,13 @@ def _warn(t: Tx, child: Child, turn: Turn, steps: int) -> None:
         child.conversation_id,
         steps,
     )
-    begun_by = t.fetch_column("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n", turn.id)
-    payload = write_payload(Cause(kind="budget", id=child.conversation_id), begun_by)
-    item = NewInput(
-        id=make_completion_id(f"{child.conversation_id}_budget"),
-        kind=InboxKind.COMPLETION,
-        text=format_budget(child),
-        double_text=DoubleText.STEER,
-        payload=json.dumps(payload, ensure_ascii=False),
-    )
-    inbox.accept_input(
+    cause = Cause(kind="budget", id=child.conversation_id)
+    accept_direct_input(
         t,
-        item,
-        target=child.conversation_id,
-        new_conversation=child.conversation_id,
-        session_ids=new_session_id,
+        make_completion_id(f"{child.conversation_id}_budget"),
+        format_budget(child),
+        write_payload(cause, read_payloads(t, turn.id)),
+        conversation=child.conversation_id,
+        double_text=DoubleText.STEER,
         answer_to=child.route,
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.clock import from_millis
 from clew.core.completion import TASK, Cause, write_task_payload
 from clew.core.double_text import DoubleText
-from clew.core.ids import InboxId, new_session_id
-from clew.core.inbox import InboxKind, NewInput
+from clew.core.ids import InboxId
+from clew.core.inbox import InboxKind
 from clew.errors import NotFound, UsageError
 from clew.features.delegation.children import (
     CHILDREN,
@@ -26,6 +25,7 @@ from clew.features.delegation.ending import read_answer, stop_child
 from clew.features.delegation.opening import MAX_TASK, reserve_place
 from clew.features.delegation.wording import describe_reason, format_state
 from clew.store.transactions import conversations, inbox, journal
+from clew.store.transactions.completions import accept_direct_input
 from clew.store.transactions.grants import is_tainted
 
 if TYPE_CHECKING:
@@ -125,13 +125,10 @@ def tell_from_turn(
     if inbox.find_item(t, item) is not None:
         return child
     child = _reopen(t, child, settings, call=key)
-    payloads = t.fetch_column(
-        "SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n", context.turn
-    )
     payload = write_task_payload(
         Cause(kind=TASK, id=child.conversation_id),
         child.title,
-        payloads,
+        inbox.read_payloads(t, context.turn),
         attended=context.attended,
         hops=context.hops,
     )
@@ -163,19 +160,15 @@ def _accept(
 ) -> None:
     if not text.strip() or len(text) > MAX_TASK:
         raise UsageError(f"say what it is told, in at most {MAX_TASK:,} characters")
-    inbox.accept_input(
+    accept_direct_input(
         t,
-        NewInput(
-            id=item,
-            kind=kind,
-            text=text.strip(),
-            double_text=DoubleText.STEER,
-            payload=json.dumps(payload, ensure_ascii=False),
-        ),
-        target=child.conversation_id,
-        new_conversation=child.conversation_id,
-        session_ids=new_session_id,
+        item,
+        text.strip(),
+        payload,
+        conversation=child.conversation_id,
+        double_text=DoubleText.STEER,
         answer_to=child.route if kind is InboxKind.COMPLETION else None,
+        kind=kind,
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.completion import TASK, Cause, make_completion_id, write_task_payload
 from clew.core.double_text import DoubleText
 from clew.core.ids import new_session_id
-from clew.core.inbox import InboxKind, NewInput
 from clew.core.text import truncate_text
 from clew.errors import UsageError
 from clew.features.delegation.children import (
@@ -20,7 +18,9 @@ from clew.features.delegation.children import (
     make_child_id,
 )
 from clew.features.delegation.wording import format_task
-from clew.store.transactions import conversations, inbox
+from clew.store.transactions import conversations
+from clew.store.transactions.completions import accept_direct_input
+from clew.store.transactions.inbox import read_payloads
 from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
@@ -160,28 +160,19 @@ def _accept_task(t: Tx, child: Child, context: TurnContext, task: str) -> None:
         origin_seq=conversations.get_conversation(t, child.parent_conversation).last_seq,
         adhoc=True,
     )
-    begun_by = t.fetch_column(
-        "SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n", child.parent_turn
-    )
     payload = write_task_payload(
         Cause(kind=TASK, id=child.conversation_id),
         child.title,
-        begun_by,
+        read_payloads(t, child.parent_turn),
         attended=context.attended,
         hops=context.hops,
     )
-    item = NewInput(
-        id=make_completion_id(f"{child.conversation_id}_task"),
-        kind=InboxKind.COMPLETION,
-        text=format_task(task),
-        double_text=DoubleText.QUEUE,
-        payload=json.dumps(payload, ensure_ascii=False),
-    )
-    inbox.accept_input(
+    accept_direct_input(
         t,
-        item,
-        target=child.conversation_id,
-        new_conversation=child.conversation_id,
-        session_ids=new_session_id,
+        make_completion_id(f"{child.conversation_id}_task"),
+        format_task(task),
+        payload,
+        conversation=child.conversation_id,
+        double_text=DoubleText.QUEUE,
         answer_to=child.route,
     )

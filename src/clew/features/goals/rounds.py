@@ -16,7 +16,7 @@ from clew.clock import to_millis
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.completion import Cause, make_completion_id, write_payload
 from clew.core.double_text import DoubleText
-from clew.core.inbox import InboxKind, InboxOutcome, NewInput
+from clew.core.inbox import InboxOutcome
 from clew.core.run_report import with_report
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.features.goals import goals
@@ -25,12 +25,12 @@ from clew.features.goals.planning import End, Go, GoalFacts, pause_before, plan_
 from clew.features.goals.telling import tell_people
 from clew.features.goals.wording import format_round
 from clew.store.transactions import conversations, entries, inbox, pairings, turn_queries
-from clew.store.transactions.completions import sum_unattended_tokens
+from clew.store.transactions.completions import accept_direct_input, sum_unattended_tokens
 from clew.store.transactions.deliveries import is_channel_route
 from clew.store.transactions.usage import sum_usage
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, OwnerId, SessionIdFactory
+    from clew.core.ids import ConversationId, OwnerId
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
     from clew.features.goals.goals import Goal, GoalRound
@@ -44,7 +44,6 @@ class GoalRules:
     has_judge: bool
     #: Tokens of a day of turns that no person began, for each scope.
     tokens: int
-    session_ids: SessionIdFactory
     owner: OwnerId
 
 
@@ -79,7 +78,7 @@ def advance_goal(
             case End(state=state, reason=reason, remark=remark):
                 goal = goals.end_goal(t, goal, state, reason, remark=remark)
             case _:
-                _begin_round(t, goal, last, rules.session_ids)
+                _begin_round(t, goal, last)
     if not goal.told:
         tell_people(t, goal, owner=rules.owner)
     return None
@@ -178,27 +177,22 @@ def make_judge_request(t: Tx, goal: Goal, last: GoalRound) -> JudgeRequest:
     return JudgeRequest(goal=goal, n=last.n, answer=texts[-1] if texts else "")
 
 
-def _begin_round(t: Tx, goal: Goal, last: GoalRound | None, session_ids: SessionIdFactory) -> None:
+def _begin_round(t: Tx, goal: Goal, last: GoalRound | None) -> None:
     """Accept the input of the next round, which waits behind everything that people have said."""
     n = goal.rounds + 1
     payload = write_payload(Cause(kind="goal", id=goal.id), [goal.payload])
-    item = NewInput(
-        id=make_completion_id(f"{goal.id}_{n}"),
-        kind=InboxKind.COMPLETION,
-        text=format_round(goal, n, last),
-        double_text=DoubleText.QUEUE,
-        payload=json.dumps(with_report(payload, quiet_if=None), ensure_ascii=False),
-    )
-    inbox.accept_input(
+    item = make_completion_id(f"{goal.id}_{n}")
+    accept_direct_input(
         t,
         item,
-        target=goal.conversation,
-        new_conversation=goal.conversation,
-        session_ids=session_ids,
+        format_round(goal, n, last),
+        with_report(payload, quiet_if=None),
+        conversation=goal.conversation,
+        double_text=DoubleText.QUEUE,
         answer_to=goal.route,
     )
     if wait := pause_before(goal.failures) // timedelta(milliseconds=1):
         # A message that comes meanwhile takes it along.
-        t.execute("UPDATE inbox SET due_at = $2 WHERE id = $1", item.id, t.now + wait)
-    goals.insert_round(t, goal, n, item.id)
+        t.execute("UPDATE inbox SET due_at = $2 WHERE id = $1", item, t.now + wait)
+    goals.insert_round(t, goal, n, item)
     goals.save_goal(t, replace(goal, rounds=n))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from clew.core.ids import new_session_id
 from clew.errors import LeaseHeld, StoreError
 from clew.features.goals import goals, judging
 from clew.features.goals.goals import GoalReason, GoalState
@@ -37,7 +36,6 @@ class GoalPursuit:
         self._rules = GoalRules(
             has_judge=settings.judge is not None,
             tokens=context.settings.agent.unattended_tokens,
-            session_ids=new_session_id,
             owner=context.ids.new_owner_id(),
         )
         #: Goals whose judge is asked here.

@@ -7,7 +7,6 @@ the number of gateways, crashes and clocks.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +16,6 @@ from clew.core.completion import Cause, make_completion_id, write_payload
 from clew.core.delivery import DeliveryKind
 from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId, DeliveryId
-from clew.core.inbox import InboxKind, NewInput
 from clew.core.run_report import with_report
 from clew.errors import NotFound
 from clew.features.schedule import access
@@ -40,8 +38,8 @@ from clew.features.schedule.planning import (
 )
 from clew.features.schedule.runs import get_run_state, settle_run
 from clew.features.schedule.wording import format_task, format_title
-from clew.store.transactions import conversations, inbox
-from clew.store.transactions.completions import sum_unattended_tokens
+from clew.store.transactions import conversations
+from clew.store.transactions.completions import accept_direct_input, sum_unattended_tokens
 from clew.store.transactions.deliveries import deliver_to_chat
 
 if TYPE_CHECKING:
@@ -239,27 +237,23 @@ def start_turn(
     """
     name = make_fire_id(job.id, slot)
     conversation = _open_conversation(t, job, name, session_ids)
-    payload = write_payload(Cause(kind="job", id=job.id), [job.payload], untrusted=untrusted)
-    item = NewInput(
-        id=make_completion_id(name),
-        kind=InboxKind.COMPLETION,
-        text=text,
-        double_text=DoubleText.STEER if job.place is JobPlace.HERE else DoubleText.QUEUE,
-        payload=json.dumps(with_report(payload, quiet_if=job.quiet_if), ensure_ascii=False),
-    )
-    inbox.accept_input(
+    payload = write_payload(Cause(kind="job", id=job.id), [job.payload])
+    item = make_completion_id(name)
+    accept_direct_input(
         t,
         item,
-        target=conversation,
-        new_conversation=conversation,
-        session_ids=session_ids,
+        text,
+        with_report(payload, quiet_if=job.quiet_if),
+        conversation=conversation,
+        double_text=DoubleText.STEER if job.place is JobPlace.HERE else DoubleText.QUEUE,
         answer_to=job.route,
+        untrusted=untrusted,
     )
     t.execute(
         "UPDATE schedule_fire SET input = $3, conversation = $4 WHERE job = $1 AND slot = $2",
         job.id,
         slot,
-        item.id,
+        item,
         conversation,
     )
 

@@ -15,6 +15,7 @@ from clew.features.schedule.reports import find_reports
 from clew.features.schedule.runs import get_run_state
 from clew.features.schedule.wording import describe_reason, format_fire, format_moments
 from clew.features.schedule.zones import find_zone
+from clew.store.transactions.inbox import read_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +54,7 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
 def _read_creator(t: Tx, context: TurnContext) -> dict[str, Any]:
     """Return who asked for the turn, whose access its jobs need."""
     told: dict[str, Any] = {}
-    for payload in t.fetch_column(
-        "SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n", context.turn
-    ):
+    for payload in read_payloads(t, context.turn):
         said = json.loads(payload)
         told |= {key: said[key] for key in ("sender", "account") if key in said}
     if not context.attended:

@@ -301,7 +301,7 @@ def may_answer(t: Tx, question: Approval, who: ChannelActor, route: Route) -> bo
         return True
     if route.kind != DM and not who.policy.people_answer:
         return False
-    said = t.fetch_column("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
+    said = inbox.read_payloads(t, question.turn_id)
     senders = {pairings.find_sender(payload, who.account) for payload in said} - {None}
     # In a direct message, what a program began asks whoever the chat is with.
     return who.user in senders or (route.kind == DM and not senders)

@@ -31,9 +31,9 @@ from clew.store.transactions.deliveries import deliver_to_chat
 from clew.store.transactions.entries import find_entry_seq
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from clew.core.ids import ConversationId, TurnId
+    from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.core.inbox import InboxItem
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
@@ -79,6 +79,43 @@ def accept_completion(t: Tx, new: NewCompletion) -> bool:
     )
     _join_window(t, new.conversation, item.id)
     return True
+
+
+def accept_direct_input(  # noqa: PLR0913  (each is a field of the input)
+    t: Tx,
+    item: InboxId,
+    text: str,
+    payload: Mapping[str, object],
+    *,
+    conversation: ConversationId,
+    double_text: DoubleText,
+    answer_to: RouteKey | None,
+    kind: InboxKind = InboxKind.COMPLETION,
+    untrusted: bool = False,
+) -> None:
+    """
+    Store an input that comes to a conversation by its id, not through a chat.
+
+    ``untrusted``: strangers may have written a part of the text.
+
+    :raises NotFound: if the conversation does not exist
+    """
+    inbox.accept_input(
+        t,
+        NewInput(
+            id=item,
+            kind=kind,
+            text=text,
+            double_text=double_text,
+            payload=json.dumps(payload, ensure_ascii=False),
+            untrusted=untrusted,
+        ),
+        target=conversation,
+        # Only a route that is unknown needs them.
+        new_conversation=conversation,
+        session_ids=new_session_id,
+        answer_to=answer_to,
+    )
 
 
 def _read_inputs(t: Tx, turn: TurnId) -> list[tuple[RouteKey | None, str]]:

@@ -145,10 +145,6 @@ def is_tainted(t: Tx, conversation: ConversationId) -> bool:
         )
         SELECT 1 FROM source s
         WHERE EXISTS (SELECT 1 FROM journal j WHERE j.conversation_id = s.id AND j.untrusted = 1)
-            OR EXISTS (
-                SELECT 1 FROM inbox i WHERE i.conversation_id = s.id
-                  AND i.kind = 'completion' AND i.payload LIKE '%"untrusted": true%'
-            )
             OR EXISTS (SELECT 1 FROM inbox i WHERE i.conversation_id = s.id AND i.untrusted = 1)
             OR NOT EXISTS (SELECT 1 FROM conversation c WHERE c.id = s.id)
         LIMIT 1

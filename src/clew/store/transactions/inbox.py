@@ -365,6 +365,11 @@ def find_item(t: Tx, inbox_id: InboxId) -> InboxItem | None:
     return rows.INBOX.fetch_one(t, "WHERE id = $1", inbox_id)
 
 
+def read_payloads(t: Tx, turn: TurnId) -> list[str]:
+    """Return the payloads of the inputs of a turn, in order."""
+    return t.fetch_column("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n", turn)
+
+
 def find_last_input(t: Tx, turn: TurnId) -> InboxId | None:
     """Return the id of the last input that a turn answers."""
     return t.fetch_value("SELECT id FROM inbox WHERE turn_id = $1 ORDER BY n DESC LIMIT 1", turn)
