@@ -32,6 +32,11 @@ class SystemClock:
         return time.monotonic()
 
 
+def now_millis() -> int:
+    """Return the wall-clock time of this machine, in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
 def to_millis(moment: datetime) -> int:
     """Return milliseconds since the epoch, as the store keeps times."""
     return (moment - EPOCH) // _MILLI

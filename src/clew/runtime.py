@@ -24,7 +24,7 @@ from clew.agent.providers import is_known_provider
 from clew.agent.session_prefix import render_nothing
 from clew.agent.side_requests import request_side_answer
 from clew.agent.tool_names import list_tool_names
-from clew.clock import SystemClock
+from clew.clock import SystemClock, now_millis
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.commands.registry import ChatCommand
 from clew.config import ensure_home
@@ -176,7 +176,7 @@ def build_services(
     instructions = read_instructions(settings)
     models = make_models(settings)
     check_instruction_size(settings, instructions, window=get_model_context_window(models[0]))
-    ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
+    ids = IdGenerator(now_millis)
     summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
     context = make_feature_context(settings, store, ids)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -16,11 +14,11 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.output import format_table, get_outputs
-from clew.cli.record_printer import open_configured_store
+from clew.cli.feature_records import load_section, print_fields, print_table, run_in_store
+from clew.cli.output import get_outputs
+from clew.clock import now_millis
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL
-from clew.errors import UsageError
 from clew.features.delegation import operations
 from clew.features.delegation.settings import DelegationSettings
 
@@ -36,14 +34,7 @@ _FEATURE: Final = "delegation"
 
 
 def _run(program: CliContext, job: Callable[[Tx, Settings], T]) -> T:
-    async def open_and_run() -> T:
-        settings = program.load_settings()
-        if _FEATURE in settings.features.disabled:
-            raise UsageError("the feature delegation is disabled: take it out of features.disabled")
-        async with open_configured_store(settings) as store:
-            return await store.write(job, settings)
-
-    return asyncio.run(open_and_run())
+    return run_in_store(program, _FEATURE, job)
 
 
 @click.group(
@@ -69,17 +60,13 @@ def list_tasks(program: CliContext, *, conversation: str | None, done: bool, as_
     if as_json:
         print_json(found)
         return
-    out, notes = get_outputs()
-    if not found["items"]:
-        notes.print_dim("no tasks")
-        return
     rows = [
         (one["id"], "  " * (one["depth"] - 1) + one["title"], _format_state(one), _tokens(one))
         for one in found["items"]
     ]
-    for line in format_table(("ID", "TASK", "STATE", "TOKENS"), rows):
-        out.write(line + "\n")
-    if found["usage"] is not None:
+    print_table(("ID", "TASK", "STATE", "TOKENS"), rows, none="no tasks")
+    if rows and found["usage"] is not None:
+        _, notes = get_outputs()
         notes.print_dim(f"with the conversation itself: {_tokens(found)} tokens")
 
 
@@ -95,8 +82,7 @@ def _print_task(task: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(task)
         return
-    out, _ = get_outputs()
-    rows = [
+    fields = [
         ("id", task["id"]),
         ("task", task["title"]),
         ("state", _format_state(task) + (f", {task['reason']}" if task["reason"] else "")),
@@ -104,8 +90,7 @@ def _print_task(task: dict[str, Any], *, as_json: bool) -> None:
         ("steps", f"{task['steps']} of {task['max_steps']}"),
         ("tokens", f"{_tokens(task)} (at most {task['max_tokens']:,})"),
     ]
-    for name, value in rows:
-        out.write(f"{name:<13} {value}\n")
+    print_fields(fields)
 
 
 _TASK_ARGUMENT = click.argument("task", metavar="TASK")
@@ -150,11 +135,10 @@ def read(program: CliContext, *, task: str, start: int, as_json: bool) -> None:
 @pass_cli_context
 def tell(program: CliContext, *, task: str, text: str, as_json: bool) -> None:
     """Tell a task something; one that has ended works on."""
-    item = IdGenerator(lambda: time.time_ns() // 1_000_000).new_inbox_id()
+    item = IdGenerator(now_millis).new_inbox_id()
 
     def store(t: Tx, settings: Settings) -> dict[str, Any]:
-        section = settings.sections.get(_FEATURE)
-        own = section if isinstance(section, DelegationSettings) else DelegationSettings()
+        own = load_section(settings, _FEATURE, DelegationSettings)
         return operations.tell_named(t, task, text, viewer=LOCAL, settings=own, item=item)
 
     told = _run(program, store)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -17,11 +15,10 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.output import format_table, get_outputs
-from clew.cli.record_printer import open_configured_store
+from clew.cli.feature_records import load_section, print_fields, print_table, run_in_store
+from clew.clock import now_millis
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL
-from clew.errors import UsageError
 from clew.features.schedule import operations
 from clew.features.schedule.settings import ScheduleSettings, find_zone_name
 
@@ -37,20 +34,11 @@ _FEATURE: Final = "schedule"
 
 
 def _run(program: CliContext, job: Callable[[Tx, Settings], T]) -> T:
-    async def open_and_run() -> T:
-        settings = program.load_settings()
-        if _FEATURE in settings.features.disabled:
-            raise UsageError("the feature schedule is disabled: take it out of features.disabled")
-        async with open_configured_store(settings) as store:
-            return await store.write(job, settings)
-
-    return asyncio.run(open_and_run())
+    return run_in_store(program, _FEATURE, job)
 
 
 def _find_zone(settings: Settings) -> str:
-    section = settings.sections.get(_FEATURE)
-    own = section if isinstance(section, ScheduleSettings) else ScheduleSettings()
-    return find_zone_name(own, settings)
+    return find_zone_name(load_section(settings, _FEATURE, ScheduleSettings), settings)
 
 
 @click.group(
@@ -73,16 +61,11 @@ def list_jobs(program: CliContext, *, done: bool, as_json: bool) -> None:
     if as_json:
         print_json({"items": found})
         return
-    out, notes = get_outputs()
-    if not found:
-        notes.print_dim("no jobs yet")
-        return
     rows = [
         (one["id"], one["title"], _format_schedule(one), one["state"], _format_next(one))
         for one in found
     ]
-    for line in format_table(("ID", "TITLE", "SCHEDULE", "STATE", "NEXT"), rows):
-        out.write(line + "\n")
+    print_table(("ID", "TITLE", "SCHEDULE", "STATE", "NEXT"), rows, none="no jobs yet")
 
 
 def _format_schedule(job: dict[str, Any]) -> str:
@@ -143,7 +126,7 @@ def add(program: CliContext, *, as_json: bool, expression: str | None, **given: 
     if given["where"] is None and given["conversation"] is not None:
         given["where"] = "here"
     wanted = operations.AddJobParams(cron=expression, **given)
-    job_id = IdGenerator(lambda: time.time_ns() // 1_000_000).new_operation_id()
+    job_id = IdGenerator(now_millis).new_operation_id()
 
     def store(t: Tx, settings: Settings) -> dict[str, Any]:
         name = f"job_{job_id.removeprefix('op_')}"
@@ -159,8 +142,7 @@ def _print_job(job: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(job)
         return
-    out, _ = get_outputs()
-    rows = [
+    fields = [
         ("id", job["id"]),
         ("title", job["title"]),
         ("schedule", _format_schedule(job)),
@@ -170,8 +152,7 @@ def _print_job(job: dict[str, Any], *, as_json: bool) -> None:
         *(("next", moment) for moment in job["next"]),
         *([("waits", f"for an answer: clew chat -c {job['waits']}")] if job["waits"] else []),
     ]
-    for name, value in rows:
-        out.write(f"{name:<13} {value}\n")
+    print_fields(fields)
 
 
 _JOB_ARGUMENT = click.argument("job", metavar="JOB")
@@ -241,10 +222,6 @@ def log(program: CliContext, *, job: str, limit: int, as_json: bool) -> None:
     if as_json:
         print_json({"items": found})
         return
-    out, notes = get_outputs()
-    if not found:
-        notes.print_dim("it has not fired yet")
-        return
     rows = [
         (
             one["slot"],
@@ -255,5 +232,5 @@ def log(program: CliContext, *, job: str, limit: int, as_json: bool) -> None:
         )
         for one in found
     ]
-    for line in format_table(("SLOT", "STATE", "REPORT", "CONVERSATION", "REASON"), rows):
-        out.write(line + "\n")
+    heads = ("SLOT", "STATE", "REPORT", "CONVERSATION", "REASON")
+    print_table(heads, rows, none="it has not fired yet")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -17,18 +15,16 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.output import format_table, get_outputs
-from clew.cli.record_printer import open_configured_store
+from clew.cli.feature_records import load_section, print_fields, print_table, run_in_store
+from clew.clock import now_millis
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL
-from clew.errors import UsageError
 from clew.features.goals import operations
 from clew.features.goals.settings import GoalsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.config import Settings
     from clew.store.contract import Tx
 
 T = TypeVar("T")
@@ -37,19 +33,11 @@ _FEATURE: Final = "goals"
 
 
 def _run(program: CliContext, job: Callable[[Tx, GoalsSettings], T]) -> T:
-    async def open_and_run() -> T:
-        settings = program.load_settings()
-        if _FEATURE in settings.features.disabled:
-            raise UsageError("the feature goals is disabled: take it out of features.disabled")
-        async with open_configured_store(settings) as store:
-            return await store.write(job, _find_section(settings))
-
-    return asyncio.run(open_and_run())
-
-
-def _find_section(settings: Settings) -> GoalsSettings:
-    section = settings.sections.get(_FEATURE)
-    return section if isinstance(section, GoalsSettings) else GoalsSettings()
+    return run_in_store(
+        program,
+        _FEATURE,
+        lambda t, settings: job(t, load_section(settings, _FEATURE, GoalsSettings)),
+    )
 
 
 @click.group(
@@ -70,16 +58,11 @@ def list_goals(program: CliContext, *, ended: bool, as_json: bool) -> None:
     if as_json:
         print_json({"items": found})
         return
-    out, notes = get_outputs()
-    if not found:
-        notes.print_dim("no goals yet")
-        return
     rows = [
         (one["id"], one["conversation"], _format_state(one), _format_use(one), one["text"])
         for one in found
     ]
-    for line in format_table(("ID", "CONVERSATION", "STATE", "USED", "GOAL"), rows):
-        out.write(line + "\n")
+    print_table(("ID", "CONVERSATION", "STATE", "USED", "GOAL"), rows, none="no goals yet")
 
 
 def _format_state(one: dict[str, Any]) -> str:
@@ -106,7 +89,7 @@ def _format_use(one: dict[str, Any]) -> str:
 def set_goal(program: CliContext, *, as_json: bool, **given: Any) -> None:
     """Set the goal of a CONVERSATION (id, NAME or route), in the place of the one before."""
     wanted = operations.SetGoalParams(**given)
-    operation = IdGenerator(lambda: time.time_ns() // 1_000_000).new_operation_id()
+    operation = IdGenerator(now_millis).new_operation_id()
 
     def store(t: Tx, settings: GoalsSettings) -> dict[str, Any]:
         limits = operations.make_limits(settings, wanted)
@@ -119,16 +102,15 @@ def _print_goal(one: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(one)
         return
-    out, _ = get_outputs()
-    rows = [
-        ("id", one["id"]),
-        ("conversation", one["conversation"]),
-        ("state", _format_state(one)),
-        ("used", _format_use(one)),
-        ("goal", one["text"]),
-    ]
-    for name, value in rows:
-        out.write(f"{name:<13} {value}\n")
+    print_fields(
+        [
+            ("id", one["id"]),
+            ("conversation", one["conversation"]),
+            ("state", _format_state(one)),
+            ("used", _format_use(one)),
+            ("goal", one["text"]),
+        ]
+    )
 
 
 _GOAL_ARGUMENT = click.argument("name", metavar="GOAL")
@@ -201,13 +183,8 @@ def rounds(program: CliContext, *, name: str, limit: int, as_json: bool) -> None
     if as_json:
         print_json({"items": found})
         return
-    out, notes = get_outputs()
-    if not found:
-        notes.print_dim("no round has begun yet")
-        return
     rows = [
         (str(one["n"]), one["state"], str(one["tokens"]), one["remark"] or one["reason"] or "-")
         for one in found
     ]
-    for line in format_table(("ROUND", "STATE", "TOKENS", "REMARK"), rows):
-        out.write(line + "\n")
+    print_table(("ROUND", "STATE", "TOKENS", "REMARK"), rows, none="no round has begun yet")

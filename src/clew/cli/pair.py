@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from clew.cli.common import (
 )
 from clew.cli.output import format_table, get_outputs
 from clew.cli.record_printer import open_configured_store
+from clew.clock import now_millis
 from clew.core.access import AccessStatus, ChannelAccount, Person
 from clew.core.ids import IdGenerator, new_session_id
 from clew.engine.pairing import PairingService
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 async def open_pairing(settings: Settings) -> AsyncGenerator[PairingService]:
     """Open the pairing service on the configured store, without an engine."""
     async with open_configured_store(settings) as store:
-        yield PairingService(
-            store, IdGenerator(lambda: time.time_ns() // 1_000_000), new_session_id
-        )
+        yield PairingService(store, IdGenerator(now_millis), new_session_id)
 
 
 def _run_job(

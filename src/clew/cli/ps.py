@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -16,11 +15,10 @@ from clew.cli.common import (
     pass_cli_context,
     print_json,
 )
-from clew.cli.output import format_table, get_outputs
-from clew.cli.record_printer import open_configured_store
+from clew.cli.feature_records import print_fields, print_table, run_with_store
+from clew.cli.output import get_outputs
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL
-from clew.errors import UsageError
 from clew.features.shell import front, processes
 from clew.runtime import make_feature_context
 
@@ -36,14 +34,11 @@ _FEATURE: Final = "shell"
 
 
 def _run(program: CliContext, job: Callable[[FeatureContext], Awaitable[T]]) -> T:
-    async def open_and_run() -> T:
-        settings = program.load_settings()
-        if _FEATURE in settings.features.disabled:
-            raise UsageError("the feature shell is disabled: take it out of features.disabled")
-        async with open_configured_store(settings) as store:
-            return await job(make_feature_context(settings, store, IdGenerator(lambda: 0)))
-
-    return asyncio.run(open_and_run())
+    return run_with_store(
+        program,
+        _FEATURE,
+        lambda settings, store: job(make_feature_context(settings, store, IdGenerator(lambda: 0))),
+    )
 
 
 async def _find(context: FeatureContext, name: str) -> ShellProcess:
@@ -72,16 +67,11 @@ def list_processes(program: CliContext, *, limit: int, as_json: bool) -> None:
     if as_json:
         print_json({"items": [front.describe_process(one) for one in found]})
         return
-    out, notes = get_outputs()
-    if not found:
-        notes.print_dim("no commands yet")
-        return
     rows = [
         (one.id, one.state.value, front.describe_state(one), " ".join(one.command.split())[:60])
         for one in found
     ]
-    for line in format_table(("ID", "STATE", "END", "COMMAND"), rows):
-        out.write(line + "\n")
+    print_table(("ID", "STATE", "END", "COMMAND"), rows, none="no commands yet")
 
 
 _PROCESS_ARGUMENT = click.argument("process", metavar="PROCESS")
@@ -101,10 +91,9 @@ def _print_fields(found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    out, _ = get_outputs()
-    for name, value in found.items():
-        if value is not None and name != "tail":
-            out.write(f"{name:<13} {value}\n")
+    print_fields(
+        (name, value) for name, value in found.items() if value is not None and name != "tail"
+    )
 
 
 @ps.command(
