@@ -113,7 +113,7 @@ async def run_agents_command(
 def _make_operation(name: str, get_settings: Callable[[], DelegationSettings]) -> object:
     from clew.features.delegation import operations  # noqa: PLC0415  (only servers need them)
 
-    return operations.make_operation(name, get_settings)
+    return operations.find_operation(name, get_settings)
 
 
 def end_step(t: Tx, turn: Turn) -> None:

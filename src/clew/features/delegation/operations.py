@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from clew.api.operation_scope import CLIENTS
-from clew.api.operations import HttpBinding, Operation
+from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams, RequestBody
 from clew.features.delegation import front
 from clew.store.transactions.conversations import get_visible_conversation, resolve_conversation
@@ -196,24 +196,23 @@ async def _tell_task(
     return TaskShape.model_validate(told)
 
 
-def make_operation(name: str, get_settings: Callable[[], DelegationSettings]) -> object:
+def find_operation(name: str, get_settings: Callable[[], DelegationSettings]) -> object:
     """Return an operation by its name."""
     return _make_tell(get_settings) if name == "agent.tell" else _OPERATIONS[name]
 
 
 def _make_tell(get_settings: Callable[[], DelegationSettings]) -> AnyOperation:
-    return Operation(
-        definition=RpcMethod(
+    return make_operation(
+        RpcMethod(
             name="agent.tell",
             params=TellTaskParams,
             result=TaskShape,
             summary="Tell a task something; one that has ended works on.",
             errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
         ),
-        handler=partial(_tell_task, get_settings),
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
+        partial(_tell_task, get_settings),
+        CLIENTS,
+        HttpBinding(
             method="POST",
             path=f"{_TASK_PATH}/tell",
             summary="Tell it something; one that has ended works on",
@@ -225,52 +224,51 @@ def _make_tell(get_settings: Callable[[], DelegationSettings]) -> AnyOperation:
 
 
 _OPERATIONS: Final[Mapping[str, AnyOperation]] = {
-    "agent.list": Operation(
-        definition=RpcMethod(
+    "agent.list": make_operation(
+        RpcMethod(
             name="agent.list",
             params=ListTasksParams,
             result=TaskList,
             summary="The tasks that agents were given by others, with what they have used.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_list_tasks,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _list_tasks,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=_PATH,
             summary="The tasks of agents",
             answer="The tasks, and the usage of the conversation with all of them",
             query=ListTasksQuery,
         ),
+        is_ordered=False,
     ),
-    "agent.get": Operation(
-        definition=RpcMethod(
+    "agent.get": make_operation(
+        RpcMethod(
             name="agent.get",
             params=TaskParams,
             result=TaskShape,
             summary="A task: its state, budget and usage.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_get_task,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _get_task,
+        CLIENTS,
+        HttpBinding(
             method="GET", path=_TASK_PATH, summary="A task", answer="The task", subject="task"
         ),
+        is_ordered=False,
     ),
-    "agent.read": Operation(
-        definition=RpcMethod(
+    "agent.read": make_operation(
+        RpcMethod(
             name="agent.read",
             params=ReadTaskParams,
             result=TaskAnswer,
             summary="The answer of a task, or what it has said so far.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_read_task,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _read_task,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=f"{_TASK_PATH}/answer",
             summary="Its answer, or what it has said so far",
@@ -278,19 +276,19 @@ _OPERATIONS: Final[Mapping[str, AnyOperation]] = {
             query=ReadTaskQuery,
             subject="task",
         ),
+        is_ordered=False,
     ),
-    "agent.stop": Operation(
-        definition=RpcMethod(
+    "agent.stop": make_operation(
+        RpcMethod(
             name="agent.stop",
             params=TaskParams,
             result=TaskShape,
             summary="Stop a task and all below it; what it has so far is its answer.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_stop_task,
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _stop_task,
+        CLIENTS,
+        HttpBinding(
             method="POST",
             path=f"{_TASK_PATH}/stop",
             summary="Stop it and all below it",

@@ -111,4 +111,4 @@ class _Pursuits:
 def _make_operation(name: str, settings: SettingsSection[GoalsSettings]) -> object:
     from clew.features.goals import operations  # noqa: PLC0415  (only servers need them)
 
-    return operations.make_operation(name, settings.get)
+    return operations.find_operation(name, settings.get)

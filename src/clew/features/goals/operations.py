@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, Field
 
 from clew.api.operation_scope import CLIENTS
-from clew.api.operations import HttpBinding, Operation
+from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams, RequestBody
 from clew.features.goals import front, goals
 from clew.features.goals.front import GoalLimits, GoalRequest, make_goal_id
@@ -162,7 +162,7 @@ def describe_rounds(t: Tx, name: str, *, limit: int, viewer: Scope) -> list[dict
     return [front.describe_round(one) for one in goals.list_rounds(t, goal.id, limit=limit)]
 
 
-def make_operation(name: str, get_settings: Callable[[], GoalsSettings]) -> object:
+def find_operation(name: str, get_settings: Callable[[], GoalsSettings]) -> object:
     """Return an operation by its name."""
     action = name.removeprefix("goal.")
     if action == "set":
@@ -184,18 +184,17 @@ def _make_set(get_settings: Callable[[], GoalsSettings]) -> AnyOperation:
         )
         return GoalShape.model_validate(made)
 
-    return Operation(
-        definition=RpcMethod(
+    return make_operation(
+        RpcMethod(
             name="goal.set",
             params=SetGoalParams,
             result=GoalShape,
             summary="Set the goal of a conversation; the agent goes on by itself towards it.",
             errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
         ),
-        handler=handle,
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
+        handle,
+        CLIENTS,
+        HttpBinding(
             method="POST",
             path=_PATH,
             summary="Set the goal of a conversation",
@@ -216,18 +215,17 @@ def _make_change(action: str, get_settings: Callable[[], GoalsSettings]) -> AnyO
         )
         return GoalShape.model_validate(changed)
 
-    return Operation(
-        definition=RpcMethod(
+    return make_operation(
+        RpcMethod(
             name=f"goal.{action}",
             params=GoalParams,
             result=GoalShape,
             summary=_SUMMARIES[action],
             errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
         ),
-        handler=handle,
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
+        handle,
+        CLIENTS,
+        HttpBinding(
             method="POST",
             path=f"{_GOAL_PATH}/{action}",
             summary=_SUMMARIES[action].rstrip("."),
@@ -259,48 +257,45 @@ async def _list_rounds(call: OperationCall, given: RoundsParams) -> RoundList:
 
 
 _READING: Final[dict[str, AnyOperation]] = {
-    "list": Operation(
-        definition=RpcMethod(
-            name="goal.list", params=ListGoalsParams, result=GoalList, summary="The goals."
-        ),
-        handler=_list_goals,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+    "list": make_operation(
+        RpcMethod(name="goal.list", params=ListGoalsParams, result=GoalList, summary="The goals."),
+        _list_goals,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=_PATH,
             summary="The goals of conversations",
             answer="The goals, oldest first",
             query=ListGoalsQuery,
         ),
+        is_ordered=False,
     ),
-    "get": Operation(
-        definition=RpcMethod(
+    "get": make_operation(
+        RpcMethod(
             name="goal.get",
             params=GoalParams,
             result=GoalShape,
             summary="A goal, and how far it is.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_get_goal,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _get_goal,
+        CLIENTS,
+        HttpBinding(
             method="GET", path=_GOAL_PATH, summary="A goal", answer="The goal", subject="goal"
         ),
+        is_ordered=False,
     ),
-    "rounds": Operation(
-        definition=RpcMethod(
+    "rounds": make_operation(
+        RpcMethod(
             name="goal.rounds",
             params=RoundsParams,
             result=RoundList,
             summary="The rounds towards a goal, newest first.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_list_rounds,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _list_rounds,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=f"{_GOAL_PATH}/rounds",
             summary="The rounds towards a goal",
@@ -308,5 +303,6 @@ _READING: Final[dict[str, AnyOperation]] = {
             query=RoundsQuery,
             subject="goal",
         ),
+        is_ordered=False,
     ),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, Field
 
 from clew.api.operation_scope import CLIENTS
-from clew.api.operations import HttpBinding, Operation
+from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams, RequestBody
 from clew.core.scope import LOCAL
 from clew.errors import UsageError
@@ -163,55 +163,54 @@ async def _stop(call: OperationCall, given: ProcessParams) -> ProcessShape:
 
 
 OPERATIONS: Final[Mapping[str, AnyOperation]] = {
-    "process.list": Operation(
-        definition=RpcMethod(
+    "process.list": make_operation(
+        RpcMethod(
             name="process.list",
             params=ListProcessesParams,
             result=ProcessList,
             summary="The commands that the agent has started: those that run, then the newest.",
         ),
-        handler=_list,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _list,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=_PATH,
             summary="The commands that the agent has started",
             answer="The processes: those that run, then the newest that ended",
             query=ListProcessesQuery,
         ),
+        is_ordered=False,
     ),
-    "process.get": Operation(
-        definition=RpcMethod(
+    "process.get": make_operation(
+        RpcMethod(
             name="process.get",
             params=ProcessParams,
             result=ProcessShape,
             summary="A command that the agent has started.",
             errors=(ErrorCode.NOT_FOUND,),
         ),
-        handler=_get,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _get,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=_PROCESS_PATH,
             summary="A command that the agent has started",
             answer="The process",
             subject="process",
         ),
+        is_ordered=False,
     ),
-    "process.output": Operation(
-        definition=RpcMethod(
+    "process.output": make_operation(
+        RpcMethod(
             name="process.output",
             params=ProcessOutputParams,
             result=ProcessOutput,
             summary="A part of the output of a process; without ``start`` its end.",
             errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
         ),
-        handler=_read,
-        is_ordered=False,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _read,
+        CLIENTS,
+        HttpBinding(
             method="GET",
             path=f"{_PROCESS_PATH}/output",
             summary="A part of its output",
@@ -219,19 +218,19 @@ OPERATIONS: Final[Mapping[str, AnyOperation]] = {
             query=ProcessOutputQuery,
             subject="process",
         ),
+        is_ordered=False,
     ),
-    "process.input": Operation(
-        definition=RpcMethod(
+    "process.input": make_operation(
+        RpcMethod(
             name="process.input",
             params=ProcessInputParams,
             result=ProcessShape,
             summary="Give input to a process that was begun in the background.",
             errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
         ),
-        handler=_send,
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _send,
+        CLIENTS,
+        HttpBinding(
             method="POST",
             path=f"{_PROCESS_PATH}/input",
             summary="Give it input",
@@ -240,18 +239,17 @@ OPERATIONS: Final[Mapping[str, AnyOperation]] = {
             subject="process",
         ),
     ),
-    "process.stop": Operation(
-        definition=RpcMethod(
+    "process.stop": make_operation(
+        RpcMethod(
             name="process.stop",
             params=ProcessParams,
             result=ProcessShape,
             summary="Have a process end: it is asked to, and killed 5 seconds later.",
             errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
         ),
-        handler=_stop,
-        is_ordered=True,
-        scope=CLIENTS,
-        http=HttpBinding(
+        _stop,
+        CLIENTS,
+        HttpBinding(
             method="POST",
             path=f"{_PROCESS_PATH}/stop",
             summary="Have it end",
