@@ -68,7 +68,7 @@ class JudgedRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallReach:
-    """What a call that is about to run uses, and whether its result is of strangers."""
+    """Reach of a call that is about to run, and the origin of its result."""
 
     files: WorkspaceReach
     untrusted: bool

@@ -49,7 +49,7 @@ class TurnObservers:
 
 @dataclass(slots=True)
 class _Place:
-    """Where the code of a feature runs: in stores that have its tables."""
+    """Place in which the code of a feature runs: stores that have its tables."""
 
     name: str
     #: Whose tables it needs, until they were found.

@@ -41,7 +41,7 @@ class AllowedHost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkRules:
-    """What commands may reach."""
+    """Hosts that commands may reach."""
 
     hosts: Sequence[AllowedHost] = ()
 

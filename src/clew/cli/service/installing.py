@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InstallResult:
-    """What an installation did."""
+    """Outcome of an installation."""
 
     file: Path
     #: Whether the file is new or has other content than before.

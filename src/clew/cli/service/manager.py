@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManagedState:
-    """What a process manager says of a service."""
+    """State of a service, as its process manager reports it."""
 
     #: ``active``, ``activating``, ``failed``, ``inactive`` …; ``unknown`` if it says nothing.
     state: str = "unknown"

@@ -22,7 +22,7 @@ _TIMEOUT: Final = 5.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GatewayState:
-    """What a home says of its gateway: by the lock of the gateway's file, never by a number."""
+    """State of the gateway of a home: by the lock of its file, never by a number."""
 
     address: ServerAddress | None
     #: Whether it can read and write its store.

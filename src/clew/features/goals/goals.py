@@ -25,7 +25,7 @@ class GoalState(enum.Enum):
 
 
 class GoalReason(enum.Enum):
-    """Why a goal is in its state."""
+    """Reason for the state of a goal."""
 
     BY_HAND = "by_hand"  #: a person paused, ended or gave it up
     REPLACED = "replaced"

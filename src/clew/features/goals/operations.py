@@ -77,7 +77,7 @@ class RoundList(WireModel):
 
 
 class ListGoalsParams(Params):
-    """Whether goals that have ended are listed as well."""
+    """The goals that are listed; with `ended` those that have ended as well."""
 
     ended: bool = False
 

@@ -45,7 +45,7 @@ _SHELL: Final = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exe
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolledOutput:
-    """What a command has printed, or a file or page says now."""
+    """Output of a command, or the present text of a file or page."""
 
     text: str
     #: How the command ended.

@@ -194,7 +194,7 @@ async def _wait(context: TurnContext, process: ShellProcess, call: ShellCall) ->
         seconds = max(1.0, call.foreground - waited)
         process = await supervision.wait_for_end(services, process, seconds=seconds)
     if process.state.is_open:
-        process = await services.store.write(processes.move_to_background, process.id)
+        process = await services.store.write(processes.set_background, process.id, on=True)
     output = supervision.read_output(services.settings, process, limit)
     if process.state.is_open:
         return format_unfinished(process, output, asked=False)

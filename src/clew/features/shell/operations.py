@@ -75,11 +75,11 @@ class _ListFields(BaseModel):
 
 
 class ListProcessesParams(_ListFields, Params):
-    """How many processes are listed."""
+    """The number of processes that are listed."""
 
 
 class ListProcessesQuery(_ListFields, QueryParams):
-    """How many processes are listed."""
+    """The number of processes that are listed."""
 
 
 class ProcessParams(Params):

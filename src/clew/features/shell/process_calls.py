@@ -83,11 +83,11 @@ async def stop(name: str) -> str:
     process = await _find(context, name)
     services = context.services
     if process.state.is_open:
-        await services.store.write(processes.move_to_foreground, process.id)
+        await services.store.write(processes.set_background, process.id, on=False)
         process = await supervision.stop(services, process, f"stopped by {_BY_MODEL}")
         process = await supervision.wait_for_end(services, process, seconds=STOP_PATIENCE)
     if process.state.is_open:
-        await services.store.write(processes.move_to_background, process.id)
+        await services.store.write(processes.set_background, process.id, on=True)
         return f"[it is being stopped, as {process.id}: you will be told its end]"
     return format_result(process, process.tail or "")
 

@@ -137,26 +137,15 @@ def mark_running(t: Tx, process: str) -> None:
     )
 
 
-def move_to_background(t: Tx, process: str) -> ShellProcess:
-    """Have the model be told the end of a process for which no call waits; unless it has ended."""
+def set_background(t: Tx, process: str, *, on: bool) -> ShellProcess:
+    """Have the model be told the end of a process, or a call wait for it; unless it has ended."""
     t.execute(
         """
-        UPDATE shell_process SET background = 1
+        UPDATE shell_process SET background = $2
         WHERE id = $1 AND (state = 'asked' OR state = 'running')
         """,
         process,
-    )
-    return get_process(t, process)
-
-
-def move_to_foreground(t: Tx, process: str) -> ShellProcess:
-    """Have a call wait for a process that the model itself stops; unless it has ended."""
-    t.execute(
-        """
-        UPDATE shell_process SET background = 0
-        WHERE id = $1 AND (state = 'asked' OR state = 'running')
-        """,
-        process,
+        int(on),
     )
     return get_process(t, process)
 

@@ -65,9 +65,13 @@ class ProcessWatcher:
     async def look(self) -> None:
         """Look once at each process that has not ended."""
         store = self._context.store
-        for abandoned in await store.read(processes.list_abandoned):
-            await store.write(processes.request_stop, abandoned, _TURN_ENDED)
-        for process in await store.read(processes.list_open):
+        found = await store.read(processes.list_open)
+        # A gateway at which nothing runs reads once in each look.
+        if found and (abandoned := await store.read(processes.list_abandoned)):
+            for process in abandoned:
+                await store.write(processes.request_stop, process, _TURN_ENDED)
+            found = await store.read(processes.list_open)
+        for process in found:
             if supervision.is_here(self._context.settings, process):
                 await self._look_at(process)
 
