@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from clew.cli.gateway import SHUTDOWN_LIMIT
 from tests import declared, postgres, sent
 from tests.databases import Databases
 from tests.sent import watching
@@ -74,6 +76,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         raise
     sent.compare(item)
     declared.check()
+    # It would end this process, seconds later, in the middle of another test.
+    assert not any(one.name == SHUTDOWN_LIMIT for one in threading.enumerate())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -46,7 +46,7 @@ def test_one_line_says_that_it_is_ready_and_a_signal_ends_it(
         assert ask(url, "hello there") == "You said: hello there"
         out, err = told_to_stop(process, number)
     assert out == ""
-    assert [json.loads(line)["event"] for line in err.splitlines()][-1] == "stopped"
+    assert [json.loads(line)["event"] for line in err.splitlines()][-2:] == ["stopping", "stopped"]
 
 
 def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:

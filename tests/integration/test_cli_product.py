@@ -11,11 +11,10 @@ import signal
 import socket
 import sqlite3
 import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 import structlog
 
@@ -397,37 +396,6 @@ def test_a_traceback_without_configured_logs_contains_no_message(
         assert "Minka" not in written
     finally:
         structlog.configure(**before)
-
-
-def test_the_gateway_says_that_it_is_ready_answers_and_ends_when_told(
-    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    answers: list[str] = []
-
-    def ask() -> None:
-        block_until(lambda: is_open(port))
-        body = {"messages": [{"role": "user", "content": "hello there"}]}
-        answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)
-        answers.append(answer.json()["choices"][0]["message"]["content"])
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    client = threading.Thread(target=ask)
-    client.start()
-    assert clew("serve", **{"api.port": str(port)}) == 0
-    client.join()
-    assert answers == ["You said: hello there"]
-    out, err = capsys.readouterr()
-    assert out == f"ready {url}\n"
-    assert [json.loads(line)["event"] for line in err.splitlines()][-2:] == ["stopping", "stopped"]
-
-
-def is_open(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-        return True
-    return False
 
 
 def test_a_gateway_that_cannot_work_does_not_say_that_it_is_ready(

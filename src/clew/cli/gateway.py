@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+#: Name of the thread that ends a program which has not ended by itself.
+SHUTDOWN_LIMIT: Final = "shutdown limit"
 #: Seconds after a signal to stop: process managers kill after ten, and all is stored anyway.
 _STOP_WITHIN: Final = 9.0
 
@@ -124,7 +126,7 @@ def _limit_shutdown(loop: asyncio.AbstractEventLoop) -> None:
 
     # Never cancelled: threads that hang keep a process from ending after its last line.
     limit = threading.Timer(_STOP_WITHIN, end_process)
-    limit.daemon = True
+    limit.name, limit.daemon = SHUTDOWN_LIMIT, True
     limit.start()
 
 

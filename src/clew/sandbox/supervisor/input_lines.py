@@ -93,6 +93,10 @@ class InputLines:
         else:
             self.close_pipe()
 
+    def close_source(self) -> None:
+        """Take no more: what is written from now on is refused."""
+        os.close(self.source)
+
     def close_pipe(self) -> None:
         """Let the command read the end of its input."""
         self._queue = b""

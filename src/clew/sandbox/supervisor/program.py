@@ -249,6 +249,8 @@ class _Supervisor:
         self._command.kill_all()
         self._command.end_elsewhere()
         self._drain()
+        # Before the end is told: nobody who knows of it may believe that his input arrives.
+        self._input.close_source()
         status = self._command.status
         ended = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
         code = ended if ended >= 0 else 128 - ended

@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 
 async def run_bound_action(field: Input | TextArea, event: events.Key) -> bool:
-    """Run at once what a field, or its dialog, has bound to a key; return whether it had."""
-    if isinstance(field.screen, ModalScreen) and await _run_binding(field.screen, field, event):
-        return True
-    return await _run_binding(field, field, event)
+    """Run at once what a field, or its screen, has bound to a key; return whether it had."""
+    owners = [field, field.screen]
+    # A dialog is closed by a key that its fields use, too.
+    if isinstance(field.screen, ModalScreen):
+        owners.reverse()
+    for owner in owners:
+        if await _run_binding(owner, field, event):
+            return True
+    return False
 
 
 async def _run_binding(owner: Widget, field: Input | TextArea, event: events.Key) -> bool:
