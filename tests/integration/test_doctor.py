@@ -197,10 +197,12 @@ def test_every_model_that_the_settings_name_is_looked_at(told: Callable[..., Fou
             model__base_url=provider.openai_url,
             compaction__model="openai-chat:small",
             session__title_model="cohere:x",
+            goals__judge="cohere:y",
             providers__qqq__api_key="k",
         )
     assert found["summariser"][0]["level"] == "ok"
     assert "session.title_model 'cohere:x' needs" in found["titler"][0]["detail"]
+    assert "goals.judge 'cohere:y' needs" in found["goals.judge"][0]["detail"]
     assert "[providers.qqq]" in found["providers"][0]["detail"]
 
 

@@ -64,9 +64,9 @@ SCHEDULE = (
     Mutation(
         name="job-reminder",
         mechanism="the input of a job is no message of a person",
-        file=f"{_SCHEDULE}/firing.py",
-        old="        kind=InboxKind.COMPLETION,",
-        new="        kind=InboxKind.MESSAGE,",
+        file="src/clew/store/transactions/completions.py",
+        old="    kind: InboxKind = InboxKind.COMPLETION,",
+        new="    kind: InboxKind = InboxKind.MESSAGE,",
         test=f"{_FAULTS}a_reminder_is_never_taken_for_a_message_of_a_person[sqlite]",
     ),
     Mutation(

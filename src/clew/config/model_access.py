@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from clew.config.builtin_types import MODEL
+from clew.config.fields import iter_setting_fields
 from clew.config.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -54,18 +56,26 @@ def resolve_access(settings: Settings, name: str) -> ModelAccess:
 
 
 def iter_named_models(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield each setting that names a model, with the name; each name once."""
+    """Yield each setting that names a model, also those of features; each name once."""
     named = [
         ("model.name", settings.model.name),
         *(("model.fallback", name) for name in settings.model.fallback),
         ("compaction.model", settings.compaction.model),
         ("session.title_model", settings.session.title_model),
+        *_iter_feature_models(settings),
     ]
     seen = set[str]()
     for setting, name in named:
         if name is not None and name not in seen:
             seen.add(name)
             yield setting, name
+
+
+def _iter_feature_models(settings: Settings) -> Iterator[tuple[str, str | None]]:
+    for table, section in settings.sections.items():
+        for name, declared in iter_setting_fields(type(section)):
+            if declared.kind is MODEL:
+                yield f"{table}.{name}", getattr(section, name)
 
 
 def iter_address_warnings(settings: Settings) -> Iterator[str]:

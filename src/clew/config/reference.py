@@ -70,8 +70,8 @@ PROVIDERS_NOTE = """\
 NAME is what stands before the colon in a model's name: `[providers.anthropic]`, `[providers.openai-chat]`. In the
 environment a hyphen is an underscore: `CLEW_PROVIDERS__OPENAI_CHAT__BASE_URL`.
 
-One rule says where each model is asked: the main one, `fallback`, `compaction.model`, `session.title_model`, one chosen
-with `/model`.
+One rule says where each model is asked: the main one, `fallback`, `compaction.model`, `session.title_model`, those that
+features name (`goals.judge`), one chosen with `/model`.
 
 1. If its provider has a table here: at that `base_url` (else the provider's own address), with that `api_key`.
 2. Else, if it is of the same provider as `model.name`: as that one, at `model.base_url` with `model.api_key`. `openai`, `openai-chat` and

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from clew.core.doctor_finding import DoctorFinding
 
-#: The label of each setting that names a model.
+#: The label of each setting of the core that names a model; those of features are their own.
 _LABELS: Final = {
     "model.name": "model",
     "model.fallback": "stand-in",
@@ -47,7 +47,7 @@ async def check_models(settings: Settings, *, offline: bool) -> AsyncIterator[Do
 async def _check_model(
     settings: Settings, name: str, setting: str, *, asked: bool
 ) -> DoctorFinding:
-    what = _LABELS[setting]
+    what = _LABELS.get(setting, setting)
     try:
         spec = make_model_spec(settings, name, setting=setting)
         model = build_model(spec)
