@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.core import completion
-from clew.features.shell import watcher
+from clew.features.shell import processes, watcher
 from clew.features.shell.processes import ProcessState
 from clew.features.shell.watcher import ProcessWatcher
-from clew.sandbox.process_folder import Life
+from clew.sandbox.errors import SandboxError
+from clew.sandbox.process_folder import Life, ProcessFolder
 from tests.features.killed_commands import find_processes
 from tests.features.process_world import CHAT, answer_with, open_processes, shell_call, told
 from tests.sandboxes import needs_bubblewrap
@@ -121,8 +122,31 @@ async def test_a_command_whose_turn_ended_without_it_is_stopped(
         await world.say("go")
         # As if a gateway had been killed in a call, and another one had given the turn up.
         await world.store.write(_wait_for_it)
+        [begun] = await world.list()
+        # And as if another gateway had been killed before it could start a command.
+        never = replace(begun, id="prc_never", background=True, command="never begun")
+        await world.store.write(processes.ask_process, never)
+        ended = await world.look_until_ended()
+        assert [one.why for one in ended] == ["stopped: its turn had ended"] * 2
+        await world.quiet()
+        [text] = await world.completions()
+        assert text.startswith("The command 'never begun' (prc_never) has ended.")
+
+
+async def test_a_command_that_cannot_be_started_is_told_by_its_call_alone(
+    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise SandboxError("there is no memory")
+
+    monkeypatch.setattr(ProcessFolder, "start", refuse)
+    call = shell_call("echo done", background=True)
+    async with open_processes(tmp_path, store_url, answer_with(call)) as world:
+        await world.say("go")
+        [result] = told(world.provider)
+        assert "there is no memory" in result
         [ended] = await world.look_until_ended()
-        assert ended.why == "stopped: its turn had ended"
+        assert ended.state is ProcessState.STOPPED
         await world.quiet()
         assert await world.completions() == []
 

@@ -151,8 +151,13 @@ async def _start(context: TurnContext, process: ShellProcess, call: ShellCall) -
     place = supervision.get_place(services.settings)
     if process.state is not ProcessState.ASKED or process.host != place:
         return process
-    order = await _make_order(context, call)
-    await supervision.find_folder(services.settings, process.id).start(order)
+    try:
+        order = await _make_order(context, call)
+        await supervision.find_folder(services.settings, process.id).start(order)
+    except SandboxError:
+        # The call tells it, and no completion once more.
+        await services.store.write(processes.set_background, process.id, on=False)
+        raise
     await services.store.write(processes.mark_running, process.id)
     return process
 

@@ -225,14 +225,16 @@ def list_open(t: Tx) -> list[ShellProcess]:
     )
 
 
-def list_abandoned(t: Tx) -> list[str]:
-    """Return the processes in the foreground whose turn has ended without them."""
-    return t.fetch_column(
+def list_abandoned(t: Tx) -> list[ShellProcess]:
+    """Return the processes that a call was to start or waits for, and whose turn has ended."""
+    return PROCESSES.fetch_all(
+        t,
         """
-        SELECT p.id FROM shell_process p LEFT JOIN turn u ON u.id = p.turn
-        WHERE (p.state = 'asked' OR p.state = 'running') AND p.background = 0
-              AND p.stop_reason IS NULL AND (u.id IS NULL OR u.state = 'done')
-        """
+        WHERE (state = 'asked' OR (state = 'running' AND background = 0)) AND stop_reason IS NULL
+              AND NOT EXISTS (
+                  SELECT 1 FROM turn u WHERE u.id = shell_process.turn AND u.state <> 'done'
+              )
+        """,
     )
 
 

@@ -68,12 +68,20 @@ class ProcessWatcher:
         found = await store.read(processes.list_open)
         # A gateway at which nothing runs reads once in each look.
         if found and (abandoned := await store.read(processes.list_abandoned)):
-            for process in abandoned:
-                await store.write(processes.request_stop, process, _TURN_ENDED)
+            for process in filter(self._is_abandoned, abandoned):
+                await store.write(processes.request_stop, process.id, _TURN_ENDED)
             found = await store.read(processes.list_open)
         for process in found:
             if supervision.is_here(self._context.settings, process):
                 await self._look_at(process)
+
+    def _is_abandoned(self, process: ShellProcess) -> bool:
+        """Return whether a process has no use: nobody waits for it, or nobody will start it."""
+        settings = self._context.settings
+        if not process.background:
+            return True
+        folder = supervision.find_folder(settings, process.id)
+        return process.host == supervision.get_place(settings) and folder.look() is Life.NEW
 
     async def _look_at(self, process: ShellProcess) -> None:
         try:
