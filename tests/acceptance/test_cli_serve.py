@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -47,6 +51,41 @@ def test_one_line_says_that_it_is_ready_and_a_signal_ends_it(
         out, err = told_to_stop(process, number)
     assert out == ""
     assert [json.loads(line)["event"] for line in err.splitlines()][-2:] == ["stopping", "stopped"]
+
+
+#: A plugin that starts a program, as a server of tools does.
+_STARTER = """
+import asyncio
+from clew.plugin import hookimpl
+
+async def start_program(context):
+    place = context.settings.home / "descriptors"
+    program = f"ls -l /proc/self/fd > {place}.new && mv {place}.new {place}"
+    await (await asyncio.create_subprocess_exec("sh", "-c", program)).wait()
+    await asyncio.Event().wait()
+
+@hookimpl
+def register(registry):
+    registry.add_service("starter", start_program)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_no_program_that_it_starts_has_what_it_inherited(
+    clew: Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clew.home / "plugins").mkdir(parents=True)
+    (clew.home / "plugins/starter.py").write_text(_STARTER)
+    (clew.home / "config.toml").write_text('[plugins]\nenabled = ["starter"]\n')
+    monkeypatch.setattr(subprocess, "Popen", partial(subprocess.Popen, close_fds=False))
+    inherited = os.open(clew.home / "config.toml", os.O_RDONLY)
+    os.set_inheritable(inherited, True)
+    try:
+        with clew.serving():
+            until((clew.home / "descriptors").exists)
+    finally:
+        os.close(inherited)
+    assert str(clew.home / "config.toml") not in (clew.home / "descriptors").read_text()
 
 
 def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:

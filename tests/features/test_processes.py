@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clew.agent.known_secrets import register_secrets
 from clew.core import completion
+from clew.core.text import REDACTED
 from clew.features.shell import processes, watcher
 from clew.features.shell.processes import ProcessState
 from clew.features.shell.watcher import ProcessWatcher
@@ -70,7 +73,12 @@ async def test_each_end_in_the_background_is_told_once_in_its_own_words(
 
 
 async def test_a_command_past_its_time_goes_on_and_is_told(tmp_path: Path, store_url: str) -> None:
-    slow = shell_call("echo first; until [ -e gate ]; do sleep 0.1; done; echo last")
+    secret = "hush-of-the-sandbox"
+    register_secrets([secret])
+    slow = shell_call(
+        "echo first; until [ -e gate ]; do sleep 0.1; done; "
+        f"printf key=%s {secret} | base64; echo last"
+    )
     async with open_processes(tmp_path, store_url, answer_with(slow), foreground=1) as world:
         await world.say("go")
         [result] = told(world.provider)
@@ -80,9 +88,13 @@ async def test_a_command_past_its_time_goes_on_and_is_told(tmp_path: Path, store
         [ended] = await world.look_until_ended()
         await world.quiet()
         [text] = await world.completions()
-        assert "first\nlast\n[exit code 0, " in text
+        # Of what begins with other characters, bits of these are left around the secret.
+        shown = re.escape(REDACTED)
+        assert re.search(rf"first\n.{{0,8}}{shown}.{{0,4}}\nlast\n\[exit code 0, ", text)
         last: dict[str, Any] = world.provider.requests[-1].json or {}
-        assert "first\nlast" in str(last["messages"][-1]["content"])
+        assert "\nlast" in str(last["messages"][-1]["content"])
+        assert ended.tail is not None
+        assert REDACTED in ended.tail
     assert (ended.state, ended.background) == (ProcessState.EXITED, True)
 
 

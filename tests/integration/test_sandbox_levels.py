@@ -283,7 +283,15 @@ async def test_a_workspace_has_one_container_for_all_its_commands(
     starts = [call for call in calls if call[0] == "run"]
     assert len(starts) == 1
     [start] = starts
-    for option, value in (("--network", "none"), ("--cap-drop", "ALL"), ("--pids-limit", "32")):
+    for option, value in (
+        ("--network", "none"),
+        ("--cap-drop", "ALL"),
+        ("--pids-limit", "32"),
+        ("--memory", str(request.limits.memory)),
+        ("--memory-swap", str(request.limits.memory)),
+        # A setuid program, which can be written here, means nothing.
+        ("--security-opt", "no-new-privileges"),
+    ):
         assert start[start.index(option) + 1] == value
     volumes = [start[at + 1] for at, word in enumerate(start) if word == "--volume"]
     assert volumes[0] == f"{request.workspace}:{request.workspace}:rw"

@@ -203,6 +203,36 @@ def test_a_command_goes_on_when_its_starter_is_killed(tmp_path: Path) -> None:
     assert (found.code, place.read_output(100)) == (7, "through the gate\n")
 
 
+_WAITER = """
+import asyncio, sys
+from pathlib import Path
+from clew.sandbox.runner import run_command
+from tests.integration.test_supervisor import make_sandbox
+from tests.sandboxes import make_request
+folder = Path(sys.argv[1])
+argv = ["sh", "-c", "trap '' TERM; touch begun; setsid sleep " + sys.argv[3] + " & wait"]
+asyncio.run(run_command(argv, make_request(folder), make_sandbox(sys.argv[2], folder)))
+"""
+
+
+@pytest.mark.parametrize("sandbox", LEVELS)
+def test_a_command_that_somebody_waits_for_ends_when_he_is_killed(
+    tmp_path: Path, sandbox: str
+) -> None:
+    mark, folders = f"8{os.getpid()}", tmp_path / "folders"
+    folders.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", _WAITER, str(tmp_path), sandbox, mark],
+        env={**os.environ, "TMPDIR": str(folders)},
+        start_new_session=True,
+    ) as starter:
+        block_until((tmp_path / "work/local/begun").exists)
+        block_until(lambda: find_processes(mark))
+        os.killpg(starter.pid, signal.SIGKILL)
+    block_until(lambda: not find_processes(mark))
+    block_until(lambda: not [*folders.iterdir()], "its supervisor has removed its folder")
+
+
 @needs_bubblewrap
 async def test_of_a_long_output_both_ends_are_kept_in_little_space(tmp_path: Path) -> None:
     place = await start(

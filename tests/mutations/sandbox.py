@@ -108,11 +108,11 @@ SANDBOX = (
         test=f"{_FILES}a_file_that_is_not_regular_is_refused_at_once",
     ),
     Mutation(
-        name="sandbox-output-pipe",
-        mechanism="the pipe of a command is closed",
-        file=f"{_SANDBOX}/runner.py",
-        old="        pipe.close()\n",
-        new="",
+        name="sandbox-starter-pipe",
+        mechanism="the pipe that ties a command to its starter is closed",
+        file=f"{_SANDBOX}/process_folder.py",
+        old="            yield\n        finally:\n            os.close(pipe)\n",
+        new="            yield\n        finally:\n            pass\n",
         test=f"{_COMMANDS}a_command_closes_each_descriptor_once_in_the_loop_of_the_gateway",
     ),
     Mutation(
@@ -142,7 +142,7 @@ SANDBOX = (
     Mutation(
         name="sandbox-unnamed-files",
         mechanism="files without a name count for the limit of the disk",
-        file=f"{_SANDBOX}/watch.py",
+        file=f"{_SANDBOX}/supervisor/disk_watch.py",
         old="unnamed = 0 if root is None else measure_unnamed_files(root)",
         new="unnamed = 0",
         test=f"{_COMMANDS}what_has_no_name_is_counted_as_well",
@@ -150,7 +150,7 @@ SANDBOX = (
     Mutation(
         name="sandbox-unmeasured",
         mechanism="a workspace that cannot be measured may not grow",
-        file=f"{_SANDBOX}/watch.py",
+        file=f"{_SANDBOX}/supervisor/disk_watch.py",
         old="self._limit + 1 + lost",
         new="self._limit + 1",
         test=f"{_COMMANDS}a_workspace_that_cannot_be_measured_may_not_grow",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import click
@@ -36,6 +37,7 @@ def main() -> NoReturn:
     # waits several times as long.
     sys.setswitchinterval(0.001)
     _ensure_standard_streams()
+    _keep_descriptors()
     sys.exit(run_command(sys.argv[1:]))
 
 
@@ -48,6 +50,20 @@ def _ensure_standard_streams() -> None:
     # Python has none then, and click and argparse expect them. Missing stdin stays None.
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+
+
+def _keep_descriptors() -> None:
+    """
+    Leave what this process has inherited to it alone.
+
+    The event loop of the gateway closes no descriptors in the processes that it starts: a command,
+    a converter or a server of a plugin would hold a lock or a connection of whoever started us.
+    """
+    with suppress(OSError):
+        for name in os.listdir("/dev/fd"):  # noqa: PTH208  (numbers)
+            # The one that lists them is closed again.
+            with suppress(OSError):
+                os.set_inheritable(int(name), int(name) <= _STDERR)
 
 
 def run_command(args: Sequence[str]) -> int:

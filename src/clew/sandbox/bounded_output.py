@@ -1,4 +1,4 @@
-"""The output of a command, of which only the beginning and the end are kept."""
+"""The text of an output of which only the beginning and the end were kept."""
 
 from __future__ import annotations
 
@@ -6,39 +6,6 @@ from typing import Final
 
 #: Bytes of a line that is left out as a whole where the middle begins or ends.
 _LONGEST_LINE: Final = 4096
-
-
-class BoundedOutput:
-    """A buffer of a fixed size for output of any size: its first half and its last."""
-
-    def __init__(self, limit: int) -> None:
-        self._head_size = limit // 2
-        self._tail_size = limit - self._head_size
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.total = 0
-
-    def add_output(self, data: bytes) -> None:
-        self.total += len(data)
-        room = self._head_size - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        if len(self._tail) > 2 * self._tail_size:
-            del self._tail[: -self._tail_size]
-
-    @property
-    def left_out(self) -> int:
-        """The bytes in the middle that are not shown."""
-        head, tail = self._split()
-        return self.total - len(head) - len(tail)
-
-    def format_text(self) -> str:
-        """Return the text, with a line where something is left out."""
-        return format_bounded(bytes(self._head), bytes(self._tail[-self._tail_size :]), self.total)
-
-    def _split(self) -> tuple[bytes, bytes]:
-        head, tail = bytes(self._head), bytes(self._tail[-self._tail_size :])
-        return _cut_lines(head, tail, self.total)
 
 
 def format_bounded(head: bytes, tail: bytes, total: int) -> str:

@@ -26,7 +26,7 @@ from clew.sandbox.protocol import (
     limit_argv,
     run_program,
 )
-from clew.sandbox.request import PROXY_PORT, find_python
+from clew.sandbox.supervisor.order import PROXY_PORT
 from clew.sandbox.system_files import CONFIGURATION, SYSTEM
 
 if TYPE_CHECKING:
@@ -78,9 +78,6 @@ done
 """
 #: Opens the filter for bwrap, and becomes it.
 _WITH_FILTER: Final = 'exec 3<"$1" && shift && exec "$@"'
-#: Starts the relay as a child of bwrap, which the shell becomes.
-_WITH_RELAY: Final = '"$1" -I -S "$2" "$3" "$4" </dev/null >/dev/null 2>&1 & shift 4; exec "$@"'
-_RELAY: Final = Path(__file__).with_name("net_relay.py")
 
 
 class BubblewrapSandbox(ProcessSandbox):
@@ -129,7 +126,6 @@ class BubblewrapSandbox(ProcessSandbox):
         )
         begin = _BEGIN if request.proxy is None else _BEGIN + _AWAIT_RELAY
         return [
-            *_start_relay(request),
             *self._isolate(),
             *(word for path in request.readable for word in ("--ro-bind", str(path), str(path))),
             *self._hide_private((*SYSTEM, *request.readable)),
@@ -206,15 +202,6 @@ class BubblewrapSandbox(ProcessSandbox):
             if not path.exists() or path.read_bytes() != content:
                 path.write_bytes(content)
         self._written = True
-
-
-def _start_relay(request: SandboxRequest) -> Sequence[str]:
-    """Return words before bwrap that start the relay beside it, where there is a proxy."""
-    if request.proxy is None:
-        return ()
-    python = str(find_python().executable)
-    words = (python, str(_RELAY), str(request.proxy), str(PROXY_PORT))
-    return ("/bin/sh", "-c", _WITH_RELAY, "sh", *words)
 
 
 def _limit_processes(request: SandboxRequest) -> int | None:

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from clew.sandbox.supervisor.order import (
     LOCK,
     OUTPUT_PREFIX,
     STARTED,
+    STARTER,
     STOP,
     CommandExit,
     SupervisorOrder,
@@ -32,7 +33,7 @@ from clew.sandbox.supervisor.order import (
 from clew.sandbox.supervisor.output_files import split_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
     from clew.sandbox.protocol import Sandbox
@@ -84,6 +85,7 @@ def make_order(argv: Sequence[str], request: SandboxRequest, sandbox: Sandbox) -
         disk=limits.disk,
         end_signal=None if sandbox.end_signal is None else int(sandbox.end_signal),
         ending=None if ending is None else list(ending),
+        proxy=None if request.proxy is None else str(request.proxy),
         takes_input=request.takes_input,
     )
 
@@ -93,6 +95,16 @@ class ProcessFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @contextmanager
+    def tie_to_this_process(self) -> Generator[None]:
+        """Have the command that is started in the block end with it, and with this process."""
+        os.mkfifo(self.path / STARTER, 0o600)
+        pipe = os.open(self.path / STARTER, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            yield
+        finally:
+            os.close(pipe)
 
     async def start(self, order: SupervisorOrder) -> None:
         """

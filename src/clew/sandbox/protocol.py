@@ -98,9 +98,6 @@ def create_workspace(request: SandboxRequest, *, temporary: bool = False) -> Non
 
 #: Seconds for a program of ours that answers at once: a version, a try.
 _PROGRAM_TIMEOUT: Final = 30.0
-#: The first byte of the output of each command, which nobody is shown. Whoever starts a command
-#: answers it with a line, and dies with it from then on: a command without an answer does not run.
-FIRST_BYTE: Final = b"\0"
 #: Sets the limits that the kernel enforces for each process, and becomes the command. They cannot
 #: be raised again. Units: 512 bytes, kibibytes, seconds. What a shell does not know is left out.
 _LIMITED: Final = """\
@@ -109,6 +106,8 @@ ulimit -c 0; ulimit -n 1024; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/d
 [ "$5" = input ] || exec </dev/null
 shift 5; exec "$@"
 """
+#: Writes the first byte of the output of each command, which nobody is shown. Its supervisor
+#: answers with a line, and it dies with it from then on: without an answer it does not run.
 _BEGIN: Final = "printf '\\0' && read -r _ || exit 1\n"
 
 

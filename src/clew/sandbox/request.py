@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+from clew.sandbox.supervisor.order import PROXY_PORT
 from clew.sandbox.workspace import Workspace, name_folder
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 Level = Literal["read", "work", "net", "box", "host"]
 LEVELS: Final[tuple[Level, ...]] = ("read", "work", "net", "box", "host")
 
-#: The port of the proxy on the loopback of a command with named hosts.
-PROXY_PORT: Final = 3128
 #: For doctor, status, the log and the question before a command.
 HOST_WARNING: Final = (
     "commands run without a sandbox, with all rights of this user: set sandbox.level to work"

@@ -1,41 +1,27 @@
-"""Running of a command to its end: bounded in output, time, memory, processes and disk."""
+"""Running of a command to its end, under a supervisor that ends it with whoever waits for it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
+import math
 import signal
-import time
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from clew.sandbox.bounded_output import BoundedOutput
 from clew.sandbox.errors import SandboxError
-from clew.sandbox.output_pipe import OutputPipe
-from clew.sandbox.process_tree import signal_descendants
-from clew.sandbox.protocol import FIRST_BYTE, run_program
-from clew.sandbox.watch import get_disk_meter, watch_usage
+from clew.sandbox.process_folder import Life, ProcessFolder, make_order
 
 if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from clew.sandbox.protocol import Sandbox
-    from clew.sandbox.request import CommandLimits, SandboxRequest
-    from clew.sandbox.watch import DiskMeter
+    from clew.sandbox.request import SandboxRequest
 
-#: Seconds between the request to end and the kill.
-_GRACE: Final = 2.0
-#: Seconds for output that a child left behind may still write.
-_DRAIN: Final = 0.2
-#: A command that writes more than this is stopped: reading it all would slow down everything else.
-_FLOOD: Final = 64 * 1024 * 1024
-_CHUNK: Final = 64 * 1024
-#: The priority of commands below that of the gateway.
-_NICENESS: Final = 10
-#: Number of attempts to kill processes that others start again.
-_KILL_ROUNDS: Final = 20
+#: Seconds for a supervisor to end everything of a command that nobody waits for any more.
+_PATIENCE: Final = 30.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,8 +32,6 @@ class CommandResult:
     exit_code: int
     #: Standard output and standard error, as they came; the middle of a long one is left out.
     output: str
-    #: Bytes of the output that are left out.
-    left_out: int
     seconds: float
     #: The reason why it was stopped, as a sentence; ``None`` if it ended by itself.
     stopped: str | None = None
@@ -80,177 +64,45 @@ _MEANINGS: Final = {
 
 
 async def run_command(
-    argv: Sequence[str],
-    request: SandboxRequest,
-    sandbox: Sandbox,
-    *,
-    on_output: Callable[[bytes], None] | None = None,
+    argv: Sequence[str], request: SandboxRequest, sandbox: Sandbox
 ) -> CommandResult:
     """
     Run a command in the sandbox until all of its processes have ended.
 
-    Its input is empty. ``on_output`` receives the output while it is made, all of it.
-    Cancelling ends the command.
+    Its input is empty. Cancelling ends it, and so does the end of this process.
 
     :raises SandboxError: if it cannot be started
     """
-    if any("\0" in word for word in argv):
-        raise SandboxError("a command cannot hold the character NUL")
     await sandbox.prepare(request)
-    wrapped = sandbox.wrap(argv, request)
-    disk = get_disk_meter(request.workspace, request.limits.disk)
-    begun = time.monotonic()
-    # With a pipe of its own, ``wait`` would wait for all who have inherited the pipe.
-    pipe, answer = OutputPipe(), _Answer()
+    order = make_order(argv, request, sandbox)
+    folder = ProcessFolder(Path(tempfile.mkdtemp(prefix="clew-command-")))
     try:
-        environment = sandbox.make_environment(request)
-        process = await _start_process(wrapped, environment, pipe.theirs, answer.theirs)
-        run = _CommandRun(process, pipe, request.limits, sandbox, on_output, answer)
-        try:
-            await run.follow(disk)
-        finally:
-            await asyncio.shield(asyncio.ensure_future(run.end_everything(wrapped)))
+        with folder.tie_to_this_process():
+            await folder.start(order)
+            await folder.wait(seconds=math.inf)
+            return _read_result(folder, request.limits.output)
     finally:
-        pipe.close()
-        answer.close()
+        await asyncio.shield(asyncio.ensure_future(_end(folder)))
+
+
+def _read_result(folder: ProcessFolder, limit: int) -> CommandResult:
+    ended = folder.read_exit()
+    if ended is None:
+        raise SandboxError("its supervisor was killed: what it has done is unknown")
     return CommandResult(
-        exit_code=_shell_code(process.returncode),
-        output=run.output.format_text(),
-        left_out=run.output.left_out,
-        seconds=time.monotonic() - begun,
-        stopped=run.stopped,
-        notice=await disk.find_excess(),
+        exit_code=ended.code,
+        output=folder.read_output(limit),
+        seconds=(ended.ended - ended.started) / 1000,
+        stopped=ended.why,
+        notice=ended.notice,
     )
 
 
-async def _start_process(
-    wrapped: Sequence[str], environment: dict[str, str], output: int, answer: int
-) -> Process:
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *wrapped,
-            stdin=answer,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise SandboxError(f"the command cannot be started: {error.strerror or error}") from error
-    finally:
-        os.close(output)
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
-    return process
-
-
-def _shell_code(code: int | None) -> int:
-    return 0 if code is None else code if code >= 0 else 128 - code
-
-
-class _Answer:
-    """A line for a command that has begun: whoever sends it is alive, and will end it."""
-
-    def __init__(self) -> None:
-        self.theirs, self._ours = os.pipe()
-
-    def send(self) -> None:
-        with suppress(OSError):
-            os.write(self._ours, b"\n")
-
-    def close(self) -> None:
-        os.close(self.theirs)
-        os.close(self._ours)
-
-
-class _CommandRun:
-    """One running command."""
-
-    def __init__(
-        self,
-        process: Process,
-        pipe: OutputPipe,
-        limits: CommandLimits,
-        sandbox: Sandbox,
-        on_output: Callable[[bytes], None] | None,
-        answer: _Answer,
-    ) -> None:
-        self._process, self._pipe, self._limits = process, pipe, limits
-        self._sandbox, self._on_output, self._answer = sandbox, on_output, answer
-        self.output = BoundedOutput(limits.output)
-        self.stopped: str | None = None
-        self._flooded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def follow(self, disk: DiskMeter) -> None:
-        """Read the output until the command ends or reaches a limit."""
-        watch = asyncio.ensure_future(watch_usage(self._process.pid, self._limits, disk))
-        reader = asyncio.ensure_future(self._read_output())
-        ended = asyncio.ensure_future(self._process.wait())
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                await asyncio.wait(
-                    [watch, ended, self._flooded], return_when=asyncio.FIRST_COMPLETED
-                )
-        except TimeoutError:
-            self.stopped = f"stopped after {self._limits.seconds:g} seconds"
-            await self._ask_to_end(ended)
-        else:
-            if self._flooded.done():
-                self.stopped = f"stopped: it wrote more than {_FLOOD:,} bytes of output"
-            elif watch.done() and not ended.done():
-                self.stopped = watch.result()
-        finally:
-            watch.cancel()
-            await self._kill()
-            await asyncio.wait([reader], timeout=_DRAIN)
-            reader.cancel()
-            await asyncio.gather(watch, reader, return_exceptions=True)
-
-    async def _read_output(self) -> None:
-        first = True
-        while data := await self._pipe.read(_CHUNK):
-            if first:
-                self._answer.send()
-                data, first = data.removeprefix(FIRST_BYTE), False
-            self.output.add_output(data)
-            if self._on_output is not None:
-                self._on_output(data)
-            if self.output.total > _FLOOD and not self._flooded.done():
-                self._flooded.set_result(None)
-
-    async def _ask_to_end(self, ended: asyncio.Future[int]) -> None:
-        """Let the command end by itself, where it listens to signals."""
-        if self._sandbox.end_signal is None:
-            with suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGTERM)
-        signal_descendants(self._process.pid, signal.SIGTERM)
-        await asyncio.wait([ended], timeout=_GRACE)
-
-    async def _kill(self) -> None:
-        """Kill all processes of the command."""
-        if (number := self._sandbox.end_signal) is not None:
-            if self._process.returncode is None:
-                with suppress(OSError):
-                    os.kill(self._process.pid, number)
-                await self._ends_within(_GRACE)
-            if self._process.returncode is not None:
-                return
-        for _ in range(_KILL_ROUNDS):
-            if not signal_descendants(self._process.pid, signal.SIGKILL):
-                break
-            await asyncio.sleep(0)
-        with suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        await self._ends_within(_GRACE)
-
-    async def _ends_within(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._process.wait()
-
-    async def end_everything(self, wrapped: Sequence[str]) -> None:
-        """Leave nothing behind."""
-        await self._kill()
-        if (ending := self._sandbox.make_ending(wrapped)) is not None:
-            await run_program(ending)
+async def _end(folder: ProcessFolder) -> None:
+    """Leave nothing behind: nobody waits for the command any more."""
+    life = await folder.wait(seconds=_PATIENCE)
+    if life is Life.GONE:
+        await folder.end_elsewhere()
+    # A supervisor that is still at it removes the folder itself.
+    if life is not Life.ALIVE:
+        folder.remove()

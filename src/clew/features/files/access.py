@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from clew.config.workspaces import find_workspace
 from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
+from clew.sandbox.disk_meter import get_disk_meter
 from clew.sandbox.errors import (
     FileRefused,
     OutsideWorkspace,
@@ -21,7 +22,6 @@ from clew.sandbox.errors import (
     WorkspaceFull,
     quote_path,
 )
-from clew.sandbox.watch import get_disk_meter
 from clew.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:

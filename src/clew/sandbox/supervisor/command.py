@@ -81,6 +81,18 @@ class CommandProcesses:
             os.write(telling, f"{error.strerror or error}".encode())
         os._exit(_FAILED)
 
+    def start_relay(self) -> None:
+        """Give the command its way to the proxy, in a child: another program would start slowly."""
+        parent = os.getpid()
+        if self._order.proxy is None or os.fork():
+            return
+        try:
+            from clew.sandbox.supervisor.net_relay import run_relay  # noqa: PLC0415  (only there)
+
+            run_relay(self.pid, self._order.proxy, parent)
+        finally:
+            os._exit(_FAILED)
+
     def reap_ended(self) -> None:
         """Take the status of every process that has ended."""
         while True:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+#: The port of the proxy on the loopback of a command with named hosts.
+PROXY_PORT = 3128
+#: Descriptors that a process may have been given, and some more.
+DESCRIPTORS = 65536
 #: Held for as long as the supervisor lives: the kernel frees it, whatever ends it.
 LOCK = "lock"
 #: Exists once a command was to be started: it is never started again.
@@ -14,6 +18,9 @@ EXIT = "exit"
 STOP = "stop"
 #: A named pipe for input of the command; an empty line has the supervisor look at ``STOP``.
 INPUT = "in"
+#: A named pipe that whoever waits for the command holds open: the command ends with it. Where there
+#: is none, the command outlives whoever started it.
+STARTER = "starter"
 #: The output from a position on: ``out.0`` is its beginning, later ones are replaced.
 OUTPUT_PREFIX = "out."
 
@@ -34,6 +41,8 @@ class SupervisorOrder(NamedTuple):
     end_signal: int | None = None
     #: A command that ends what is not a process of this machine.
     ending: list[str] | None = None
+    #: The socket of the proxy for a command with named hosts.
+    proxy: str | None = None
     #: The command can be given input; else its input is empty.
     takes_input: bool = False
 

@@ -9,16 +9,19 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 
 from clew.core.byte_size import format_size
 from clew.sandbox.supervisor.command import CommandProcesses, adopt_orphans
 from clew.sandbox.supervisor.disk_watch import DiskWatch
 from clew.sandbox.supervisor.input_lines import InputLines
 from clew.sandbox.supervisor.order import (
+    DESCRIPTORS,
     EXIT,
     INPUT,
     LOCK,
     STARTED,
+    STARTER,
     STOP,
     CommandExit,
     SupervisorOrder,
@@ -41,8 +44,6 @@ _CHUNK = 64 * 1024
 _FIRST_BYTE = b"\0"
 #: Attempts to get the lock, and seconds between them: others look whether it is held.
 _LOCK_ATTEMPTS, _LOCK_PAUSE = 50, 0.01
-#: Descriptors that a process may have been given, and some more.
-_DESCRIPTORS = 65536
 #: Room for the end of the command, taken before it starts: the disk may be full then.
 _EXIT_ROOM = 4096
 
@@ -54,11 +55,13 @@ def run_program(folder: str) -> None:
     This process ends as soon as the command has begun; its child goes on in a session of its own.
     """
     # The loop of a gateway leaves some of its own open here; the command must not have them either.
-    os.closerange(3, _DESCRIPTORS)
+    os.closerange(3, DESCRIPTORS)
     os.umask(0o077)
-    order = SupervisorOrder(**json.load(sys.stdin))
     os.chdir(folder)
-    if not _take_lock() or os.path.exists(STARTED):
+    # Before the order has come as a whole: its sender holds the other end until then.
+    starter = _open_starter()
+    order = SupervisorOrder(**json.load(sys.stdin))
+    if _has_gone(starter) or not _take_lock() or os.path.exists(STARTED):
         return
     if not os.path.exists(INPUT):
         os.mkfifo(INPUT)
@@ -72,8 +75,37 @@ def run_program(folder: str) -> None:
     # On the disk before anything runs: it must not run again after a loss of power.
     _write_file(STARTED, b"", os.O_EXCL)
     _sync_folder()
-    _Supervisor(order, telling).run()
+    _Supervisor(order, telling, starter).run()
+    if _has_gone(starter):
+        _remove_files()
     os._exit(0)
+
+
+def _open_starter() -> int | None:
+    """Open what whoever waits for the command holds open; ``None`` if it outlives everybody."""
+    try:
+        return os.open(STARTER, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
+def _has_gone(starter: int | None) -> bool:
+    """Return whether nobody waits for the command any more."""
+    if starter is None:
+        return False
+    try:
+        return not os.read(starter, 1)
+    except BlockingIOError:
+        return False
+
+
+def _remove_files() -> None:
+    """Remove the folder, which nobody reads."""
+    for name in os.listdir("."):
+        with suppress(OSError):
+            os.unlink(name)
+    with suppress(OSError):
+        os.rmdir(os.getcwd())
 
 
 def _take_lock() -> bool:
@@ -101,8 +133,8 @@ def _detach_streams() -> None:
 class _Supervisor:
     """The supervision of one command."""
 
-    def __init__(self, order: SupervisorOrder, telling: int) -> None:
-        self._order, self._telling = order, telling
+    def __init__(self, order: SupervisorOrder, telling: int, starter: int | None) -> None:
+        self._order, self._telling, self._starter = order, telling, starter
         self._started, self._begun = time.time(), time.monotonic()
         self._by: str | None = None
         self._why: str | None = None
@@ -138,6 +170,8 @@ class _Supervisor:
             os.write(self._telling, self._why.encode())
             self._write_exit(127, None, None)
             return
+        # While there is no other thread.
+        self._command.start_relay()
         _write_file(STARTED, f"{os.getpid()} {self._command.pid}\n".encode())
         self._input = InputLines(self._command.input)
         os.close(self._telling)
@@ -162,6 +196,8 @@ class _Supervisor:
         poller.register(self._command.output, select.POLLIN)
         poller.register(self._wakes, select.POLLIN)
         poller.register(self._input.source, select.POLLIN)
+        if self._starter is not None:
+            poller.register(self._starter, select.POLLIN)
         next_look = self._begun + _PERIOD
         while self._command.status is None:
             self._watch_pipes(poller)
@@ -197,6 +233,9 @@ class _Supervisor:
         elif descriptor == self._input.source:
             self._input.read_lines()
             self._check_reasons()
+        elif descriptor == self._starter:
+            poller.unregister(descriptor)
+            self._stop("person", "stopped: nobody waits for it any more", grace=0.0)
         else:
             if event & select.POLLOUT:
                 self._input.write_queue()

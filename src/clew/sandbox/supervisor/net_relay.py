@@ -1,25 +1,27 @@
 """
-A program that gives a command in its sandbox a way to the proxy of the gateway, and no other.
+A child of a supervisor that gives its command a way to the proxy of the gateway, and no other.
 
-``python -I -S net_relay.py SOCKET PORT``, started beside bubblewrap by the same parent: it waits
-for the network namespace of the sandbox, enters it, and from then on passes connections to PORT of
-its loopback on to the Unix socket. It stays outside of the sandbox otherwise, ends with its parent,
-and imports nothing of Clew, to start fast. While no gateway has the socket, connections are
-refused; the next one that opens it serves the command again.
+It waits for the network namespace of the sandbox, enters it, and from then on passes connections
+to a port of its loopback on to the Unix socket of the proxy. It stays outside of the sandbox
+otherwise, and ends with its supervisor. While no gateway has the socket, connections are refused;
+the next one that opens it serves the command again.
 """
 
 from __future__ import annotations
 
+import _socket
 import _thread
 import ctypes
 import errno
 import fcntl
 import os
 import signal
-import socket
 import sys
 import time
 from contextlib import suppress
+from typing import Any
+
+from clew.sandbox.supervisor.order import DESCRIPTORS, PROXY_PORT
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
@@ -35,6 +37,25 @@ NO_GATEWAY = (
     b"Content-Type: text/plain\r\nConnection: close\r\n\r\n"
     b"no gateway runs that could reach the network: start clew serve\n"
 )
+
+
+def run_relay(command: int, path: str, parent: int) -> None:
+    """Serve a command, by the number of its first process, until the supervisor ends."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.closerange(3, DESCRIPTORS)
+    end_with(parent)
+    enter_network(command)
+    # Its new rights inside of the sandbox may have cleared it.
+    end_with(parent)
+    serve_all(path)
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel end this process with its parent."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
 
 
 def enter_network(parent: int) -> None:
@@ -61,7 +82,7 @@ def open_other_network(process: int) -> int | None:
 
 def list_children(process: int) -> list[int]:
     with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split() if int(word) != os.getpid()]
+        return [int(word) for word in file.read().split()]
 
 
 def join(network: int) -> None:
@@ -74,9 +95,17 @@ def join(network: int) -> None:
         os.close(place)
 
 
-def listen(port: int) -> socket.socket:
+def serve_all(path: str) -> None:
+    """Pass connections on for ever."""
+    listener: Any = listen(PROXY_PORT)
+    while True:
+        client, _ = listener._accept()  # noqa: SLF001  (what wraps it takes 20 ms to import)
+        _thread.start_new_thread(serve, (client, path))
+
+
+def listen(port: int) -> _socket.socket:
     """Listen on the loopback of the namespace, once that is up."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -90,14 +119,12 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def serve(client: socket.socket, path: str) -> None:
+def serve(descriptor: int, path: str) -> None:
     """Pass one connection on."""
-    with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
-        try:
-            # By its name alone: the address of a socket is short.
-            os.chdir(os.path.dirname(path))
-            gateway.connect(os.path.basename(path))
-        except OSError:
+    client = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM, 0, descriptor)
+    gateway = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        if not connect(gateway, path):
             refuse(client)
             return
         ended = _thread.allocate_lock()
@@ -105,44 +132,40 @@ def serve(client: socket.socket, path: str) -> None:
         _thread.start_new_thread(copy, (gateway, client, ended))
         copy(client, gateway)
         ended.acquire()
+    finally:
+        client.close()
+        gateway.close()
 
 
-def refuse(client: socket.socket) -> None:
+def connect(gateway: _socket.socket, path: str) -> bool:
+    """Return whether a gateway answers at the socket."""
+    try:
+        # By its name alone: the address of a socket is short.
+        os.chdir(os.path.dirname(path))
+        gateway.connect(os.path.basename(path))
+    except OSError:
+        return False
+    return True
+
+
+def refuse(client: _socket.socket) -> None:
     """Tell a client that nobody is there."""
     with suppress(OSError):
         client.sendall(NO_GATEWAY)
-        client.shutdown(socket.SHUT_WR)
+        client.shutdown(_socket.SHUT_WR)
         client.settimeout(DRAIN)
         while client.recv(CHUNK):
             pass
 
 
 def copy(
-    source: socket.socket, target: socket.socket, ended: _thread.LockType | None = None
+    source: _socket.socket, target: _socket.socket, ended: _thread.LockType | None = None
 ) -> None:
     """Copy one direction to its end, and tell the end."""
     with suppress(OSError):
         while data := source.recv(CHUNK):
             target.sendall(data)
     with suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+        target.shutdown(_socket.SHUT_WR)
     if ended is not None:
         ended.release()
-
-
-def main() -> None:
-    """Serve until the parent ends."""
-    path, port = sys.argv[1], int(sys.argv[2])
-    parent = os.getppid()
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
-    enter_network(parent)
-    listener = listen(port)
-    while True:
-        client, _ = listener.accept()
-        _thread.start_new_thread(serve, (client, path))
-
-
-if __name__ == "__main__":
-    main()
