@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from clew.agent.models import close_models_on_exit
@@ -23,14 +24,14 @@ from tests.integration.api_server import settings_for
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from pathlib import Path
 
     from clew.config.settings import Settings
     from clew.core.entry import Entry
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId
-    from clew.features.delegation.settings import DelegationSettings
+    from clew.features.delegation.settings import AgentKind, DelegationSettings
     from clew.plugin.registry import Register
     from clew.store.contract import Store, Tx
     from clew.testing import ProviderRequest, Reply
@@ -122,18 +123,21 @@ async def open_delegation(
     *registers: Register,
     settings: DelegationSettings | None = None,
     turns_at_once: int | None = None,
+    kinds: Mapping[str, AgentKind] = MappingProxyType({}),
 ) -> AsyncGenerator[DelegationWorld]:
     """Open a gateway whose agents may give tasks to others."""
     features = Features()
     features.register("delegation", delegation.register)
     for number, register in enumerate(registers):
-        features.register(f"tested{number}", register)
+        own = register.__module__.startswith("clew.features.")
+        name = register.__module__.rpartition(".")[2] if own else f"tested{number}"
+        features.register(name, register)
     with FakeProvider(answer) as provider:
         async with (
             close_models_on_exit(),
             await open_store(url, home=home, features=features.schemas) as store,
         ):
-            made = settings_for(home, provider=provider)
+            made = replace(settings_for(home, provider=provider), tables={"agents": kinds})
             if turns_at_once is not None:
                 made = replace(made, agent=replace(made.agent, turns_at_once=turns_at_once))
             if settings is not None:

@@ -51,6 +51,9 @@ TABLES = (
     ("[tools]\nmodule = ['x']", "tools.module", "tools.modules"),
     ("[model]\nname = 'offline'\nbase_ul = 'http://x'", "model.base_ul", "model.base_url"),
     ("[providers.openai-chat]\nbase_ul = 'http://x'", "providers.openai-chat.base_ul", "base_url"),
+    ("[agents.finder]\ntols = ['shell']", "agents.finder.tols", "agents.finder.tools"),
+    ("[agents.finder]\ntools = ['shel']", "agents.finder.tools", "'shel'; there are "),
+    ("[agents]\nlevel = 'read'", "agents.level", "[agents.NAME] has "),
     ("[sesion]\nidle = '1h'", "sesion", "session"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,14 @@ from clew.agent.turn_context import get_turn_context
 from clew.core.tool_declaration import AWAITS_TURNS_KEY, FACTS_KEY, TIMEOUT_KEY, UNTRUSTED_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
     from pydantic_ai import RunContext
     from pydantic_ai.tools import ToolDefinition
 
     from clew.core.tool_declaration import ToolDeclaration
+
+    _Prepare = Callable[[RunContext[Any], ToolDefinition], Awaitable[ToolDefinition | None]]
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +52,8 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
     if declared.timeout is not None:
         metadata[TIMEOUT_KEY] = declared.timeout.total_seconds()
     prepare = None if declared.when is None else _make_filter(declared.name, declared.when)
+    if declared.choices:
+        prepare = _make_describer(declared.choices, prepare)
     return Tool(
         declared.function,
         name=declared.name,
@@ -58,9 +63,35 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
     )
 
 
-def _make_filter(
-    name: str, when: Callable[[Any], bool | Awaitable[bool]]
-) -> Callable[[RunContext[Any], ToolDefinition], Awaitable[ToolDefinition | None]]:
+def _make_describer(
+    choices: Mapping[str, Callable[[], Mapping[str, str]]], prepare: _Prepare | None
+) -> _Prepare:
+    """Return a function that tells the model the values of parameters as they are now."""
+
+    async def describe(ctx: RunContext[Any], definition: ToolDefinition) -> ToolDefinition | None:
+        offered = definition if prepare is None else await prepare(ctx, definition)
+        if offered is None:
+            return None
+        schema = offered.parameters_json_schema
+        properties = dict(schema["properties"])
+        for name, find in choices.items():
+            if values := find():
+                properties[name] = _describe_choices(properties[name], values)
+            else:
+                del properties[name]
+        return replace(offered, parameters_json_schema={**schema, "properties": properties})
+
+    return describe
+
+
+def _describe_choices(schema: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+    meanings = "; ".join(
+        f"{name}: {meaning}" if meaning else name for name, meaning in values.items()
+    )
+    return {**schema, "enum": [*values], "description": f"{schema['description']} {meanings}"}
+
+
+def _make_filter(name: str, when: Callable[[Any], bool | Awaitable[bool]]) -> _Prepare:
     """Return a function that leaves the tool out where it is not offered."""
 
     async def filter_tool(_: RunContext[Any], definition: ToolDefinition) -> ToolDefinition | None:

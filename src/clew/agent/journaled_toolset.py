@@ -15,6 +15,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_json
 
 from clew.agent import tool_results
+from clew.agent.allowed_tools import allow_tools
 from clew.agent.declared_tools import get_call_timeout
 from clew.agent.limits import limit_toolsets
 from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, ToolResult
@@ -25,7 +26,7 @@ from clew.core.tool_declaration import AWAITS_TURNS_KEY, FACTS_KEY, UNTRUSTED_KE
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Mapping
     from datetime import timedelta
 
     from pydantic_ai import DeferredToolRequests, RunContext
@@ -78,8 +79,12 @@ class JournalCapability(AbstractCapability[Any]):
     #: Keeps the list of tools that the session has.
     freeze: Callable[[AbstractToolset[Any]], AbstractToolset[Any]]
 
+    #: Names of the tools to which the agent is held; ``None`` for all.
+    allowed: Collection[str] | None = None
+
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        bounded = add_result_reader(limit_toolsets(toolset, self.toolset_timeout), self.journal)
+        allowed = allow_tools(limit_toolsets(toolset, self.toolset_timeout), self.allowed)
+        bounded = add_result_reader(allowed, self.journal)
         return JournaledToolset(
             self.freeze(bounded), self.journal, self.call_timeout, dict(self.retries)
         )

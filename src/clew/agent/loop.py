@@ -166,6 +166,7 @@ class AgentLoop:
             context.retries,
             self.code_limits.toolset,
             freeze=prefix.freeze_toolset,
+            allowed=context.tools,
         )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(beside.cancel_remaining)

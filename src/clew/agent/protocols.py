@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
@@ -32,6 +32,8 @@ class LoopContext:
     steps: int
     #: Corrections in a row in this turn: by tool, and for the answer as ``OUTPUT``.
     retries: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: Names of the tools to which the agent is held; ``None`` for all.
+    tools: Collection[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

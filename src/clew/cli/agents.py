@@ -61,10 +61,16 @@ def list_tasks(program: CliContext, *, conversation: str | None, done: bool, as_
         print_json(found)
         return
     rows = [
-        (one["id"], "  " * (one["depth"] - 1) + one["title"], _format_state(one), _tokens(one))
+        (
+            one["id"],
+            one["agent"] or "",
+            "  " * (one["depth"] - 1) + one["title"],
+            _format_state(one),
+            _tokens(one),
+        )
         for one in found["items"]
     ]
-    print_table(("ID", "TASK", "STATE", "TOKENS"), rows, none="no tasks")
+    print_table(("ID", "KIND", "TASK", "STATE", "TOKENS"), rows, none="no tasks")
     if rows and found["usage"] is not None:
         _, notes = get_outputs()
         notes.print_dim(f"with the conversation itself: {_tokens(found)} tokens")
@@ -84,6 +90,7 @@ def _print_task(task: dict[str, Any], *, as_json: bool) -> None:
         return
     fields = [
         ("id", task["id"]),
+        *([("kind", task["agent"])] if task["agent"] else []),
         ("task", task["title"]),
         ("state", _format_state(task) + (f", {task['reason']}" if task["reason"] else "")),
         ("asked for in", task["parent"]),

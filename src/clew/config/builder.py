@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clew.config import lookup
 from clew.config.builtin_types import SECRET
@@ -13,11 +13,13 @@ from clew.config.setting_type import InvalidValue, ReadContext
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from clew.config.lookup import KeyPath, ResolvedSetting, SettingsCatalog
     from clew.config.sources import RawValue
+
+T = TypeVar("T")
 
 
 class SettingsBuilder:
@@ -58,7 +60,7 @@ class SettingsBuilder:
         name, place = ".".join(given.path), given.origin.place
         if len(given.path) == 1 and given.path[0] in (
             *self._catalog.sections,
-            *lookup.NAMED_SECTIONS,
+            *self._catalog.named_fields,
         ):
             self.problems.append(f"{place}: {name} must be a table, [{name}]")
         else:
@@ -115,9 +117,21 @@ class SettingsBuilder:
 
     def build_providers(self) -> Mapping[str, ProviderSettings]:
         """Return the finished provider tables, by name."""
-        tree = cast("dict[str, dict[str, Any]]", _nest_values(lookup.PROVIDERS, self.values))
-        names = dict.fromkeys([*self._empty_tables(lookup.PROVIDERS), *tree])
-        return MappingProxyType({name: ProviderSettings(**tree.get(name, {})) for name in names})
+        return self._build_named(lookup.PROVIDERS, ProviderSettings)
+
+    def build_feature_tables(self) -> Mapping[str, Mapping[str, object]]:
+        """Return the finished tables of features that the user names: by section, then name."""
+        return MappingProxyType(
+            {
+                section: self._build_named(section, kind)
+                for section, kind in self._catalog.feature_tables.items()
+            }
+        )
+
+    def _build_named(self, section: str, kind: Callable[..., T]) -> Mapping[str, T]:
+        tree = cast("dict[str, dict[str, Any]]", _nest_values(section, self.values))
+        names = dict.fromkeys([*self._empty_tables(section), *tree])
+        return MappingProxyType({name: kind(**tree.get(name, {})) for name in names})
 
     def build_channels(self) -> Mapping[str, ChannelSettings]:
         """Return the finished channels, by name."""

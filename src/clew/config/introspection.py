@@ -54,6 +54,7 @@ def describe_settings(catalog: SettingsCatalog = CORE_CATALOG) -> list[SettingDe
         *((tuple(table.split(".")), kind) for table, kind in _iter_tables(catalog)),
         (("providers", NAME_PLACEHOLDER), ProviderSettings),
         (("channels", NAME_PLACEHOLDER), ChannelSettings),
+        *(((name, NAME_PLACEHOLDER), kind) for name, kind in catalog.feature_tables.items()),
     ]
     return [
         _describe_setting((*table, name), key)
@@ -112,6 +113,15 @@ def _iter_values(settings: Settings) -> Iterator[tuple[str, object]]:
     for name, channel in settings.channels.items():
         yield from _section_values(f"channels.{name}", ChannelSettings, channel)
         yield from _option_values(f"channels.{name}", channel.options)
+    for table, entry in iter_named_tables(settings):
+        yield from _section_values(table, type(entry), entry)
+
+
+def iter_named_tables(settings: Settings) -> Iterator[tuple[str, object]]:
+    """Yield the tables of features that the user has named, as ``section.NAME``."""
+    for section, entries in settings.tables.items():
+        for name, entry in entries.items():
+            yield f"{section}.{name}", entry
 
 
 def _section_values(table: str, kind: type, section: object) -> Iterator[tuple[str, object]]:
@@ -155,6 +165,8 @@ def iter_secrets(settings: Settings) -> Iterator[tuple[str, Secret]]:
     for kind, tables in (("providers", settings.providers), ("channels", settings.channels)):
         for name, table in tables.items():
             yield from _iter_section_secrets(f"{kind}.{name}", table)
+    for name, table in iter_named_tables(settings):
+        yield from _iter_section_secrets(name, cast("DataclassInstance", table))
 
 
 def iter_secret_texts(settings: Settings) -> Iterator[str]:

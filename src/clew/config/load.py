@@ -92,7 +92,9 @@ def _read_file_values(
     file: Path, problems: list[str], catalog: SettingsCatalog
 ) -> list[sources.RawValue]:
     try:
-        return sources.read_config_file(file, sections=catalog.sections.keys())
+        return sources.read_config_file(
+            file, sections=catalog.sections.keys(), named=catalog.named_fields
+        )
     except SettingsError as error:
         problems += error.problems
         return []
@@ -120,6 +122,7 @@ def _build_settings(
         plugins=draft.build_section("plugins"),
         features=draft.build_section("features"),
         sections=draft.build_feature_sections(),
+        tables=draft.build_feature_tables(),
         origins=MappingProxyType(dict(draft.origins)),
     )
     return replace(

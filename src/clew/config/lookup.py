@@ -25,8 +25,6 @@ PLUGINS: Final = "plugins"
 PROVIDERS: Final = "providers"
 CHANNEL_FIELDS: Final = dict(iter_setting_fields(ChannelSettings))
 PROVIDER_FIELDS: Final = dict(iter_setting_fields(ProviderSettings))
-#: Sections whose tables are named by the user.
-NAMED_SECTIONS: Final = (CHANNELS, PROVIDERS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,13 +50,24 @@ class ResolvedSetting:
 class SettingsCatalog:
     """The sections of the core and of the features, and the settings in them."""
 
-    def __init__(self, feature_sections: Mapping[str, type] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        feature_sections: Mapping[str, type] = MappingProxyType({}),
+        feature_tables: Mapping[str, type] = MappingProxyType({}),
+    ) -> None:
         """
         Combine the sections of the core with those of features.
 
-        ``feature_sections`` are named by their table: ``schedule``, or ``plugins.NAME``.
+        ``feature_sections`` are named by their table: ``schedule``, or ``plugins.NAME``. The
+        ``feature_tables`` hold tables that the user names: ``agents`` has ``agents.NAME``.
         """
-        self.feature_sections = feature_sections
+        self.feature_sections, self.feature_tables = feature_sections, feature_tables
+        #: The fields of tables that the user names, by what they are in.
+        self.named_fields: Mapping[str, Mapping[str, SettingField]] = {
+            CHANNELS: CHANNEL_FIELDS,
+            PROVIDERS: PROVIDER_FIELDS,
+            **{table: dict(iter_setting_fields(kind)) for table, kind in feature_tables.items()},
+        }
         tables = [*SECTIONS.items(), *feature_sections.items()]
         self.sections: Mapping[str, type] = {
             table: kind for table, kind in tables if "." not in table
@@ -93,18 +102,16 @@ class SettingsCatalog:
 
     def may_be_table(self, path: KeyPath) -> bool:
         """Return whether a path may name a table without keys."""
-        if path[0] == PROVIDERS:
-            return len(path) <= 2
         if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
             return self.find_field(path) is None and not self._is_below_value(path)
-        return len(path) == 1 and (path[0] in self.sections or path[0] in NAMED_SECTIONS)
+        if len(path) == 1 and path[0] in self.sections:
+            return True
+        return path[0] in self.named_fields and len(path) <= 2
 
     def find_field(self, path: KeyPath) -> SettingField | None:
         """Return the declared setting at a path."""
-        if len(path) == 3 and path[0] == CHANNELS:
-            return CHANNEL_FIELDS.get(path[2])
-        if len(path) == 3 and path[0] == PROVIDERS:
-            return PROVIDER_FIELDS.get(path[2])
+        if path[0] in self.named_fields:
+            return self.named_fields[path[0]].get(path[2]) if len(path) == 3 else None
         return self.fields.get(path)
 
     def _is_below_value(self, path: KeyPath) -> bool:
@@ -116,15 +123,22 @@ class SettingsCatalog:
         section = path[0]
         if section == CHANNELS and len(path) < 3:
             return "write channels.NAME.KEY, for example channels.telegram.token"
-        if section == PROVIDERS:
-            return f"[providers.NAME] has {', '.join(PROVIDER_FIELDS)}"
+        if section in self.named_fields and section != CHANNELS:
+            return self._suggest_named(path)
         if near := self._find_nearest(path):
             return f"did you mean {near}?"
         for table in (".".join(path[:2]), section):
             if kind := self.feature_sections.get(table) or self.sections.get(table):
                 known = ", ".join(name for name, _ in iter_setting_fields(kind))
                 return f"[{table}] has {known}"
-        return f"the sections are {', '.join(sorted([*self.sections, *NAMED_SECTIONS]))}"
+        return f"the sections are {', '.join(sorted([*self.sections, *self.named_fields]))}"
+
+    def _suggest_named(self, path: KeyPath) -> str:
+        known = self.named_fields[path[0]]
+        near = _closest_match(path[2], list(known), cutoff=0.5) if len(path) == 3 else None
+        if near is not None and path[0] != PROVIDERS:
+            return f"did you mean {'.'.join([*path[:2], near])}?"
+        return f"[{path[0]}.NAME] has {', '.join(known)}"
 
     def _find_nearest(self, path: KeyPath) -> str | None:
         if near := _closest_match(
@@ -132,7 +146,7 @@ class SettingsCatalog:
         ):
             return near
         if path[0] not in self.sections and len(path) == 1:
-            return _closest_match(path[0], [*self.sections, *NAMED_SECTIONS], cutoff=0.6)
+            return _closest_match(path[0], [*self.sections, *self.named_fields], cutoff=0.6)
         return self._find_same_name(path[-1]) or self._find_in_section(path)
 
     def _find_same_name(self, name: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.config.builtin_types import MODEL
 from clew.config.fields import iter_setting_fields
+from clew.config.introspection import iter_named_tables
 from clew.config.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def iter_named_models(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _iter_feature_models(settings: Settings) -> Iterator[tuple[str, str | None]]:
-    for table, section in settings.sections.items():
+    for table, section in (*settings.sections.items(), *iter_named_tables(settings)):
         for name, declared in iter_setting_fields(type(section)):
             if declared.kind is MODEL:
                 yield f"{table}.{name}", getattr(section, name)

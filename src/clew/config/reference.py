@@ -71,7 +71,7 @@ NAME is what stands before the colon in a model's name: `[providers.anthropic]`,
 environment a hyphen is an underscore: `CLEW_PROVIDERS__OPENAI_CHAT__BASE_URL`.
 
 One rule says where each model is asked: the main one, `fallback`, `compaction.model`, `session.title_model`, those that
-features name (`goals.judge`), one chosen with `/model`.
+features name (`goals.judge`, `agents.NAME.model`), one chosen with `/model`.
 
 1. If its provider has a table here: at that `base_url` (else the provider's own address), with that `api_key`.
 2. Else, if it is of the same provider as `model.name`: as that one, at `model.base_url` with `model.api_key`. `openai`, `openai-chat` and
@@ -116,6 +116,9 @@ def _render_sections(catalog: SettingsCatalog) -> Iterator[str]:
         "channels",
         catalog,
     )
+    for name, kind in catalog.feature_tables.items():
+        title = f"`[{name}.{NAME_PLACEHOLDER}]`"
+        yield _render_section(title, str(kind.__doc__), name, catalog)
 
 
 def _render_section(title: str, text: str, table: str, catalog: SettingsCatalog) -> str:

@@ -42,6 +42,10 @@ def build_json_schema(catalog: SettingsCatalog = CORE_CATALOG) -> dict[str, Any]
     named = {
         "channels": _table_schema(ChannelSettings, closed=False),
         "providers": _table_schema(ProviderSettings, closed=True),
+        **{
+            table: _table_schema(kind, closed=True)
+            for table, kind in catalog.feature_tables.items()
+        },
     }
     for one in describe_settings(catalog):
         section, *rest = one.name.split(".")
@@ -59,6 +63,12 @@ def build_json_schema(catalog: SettingsCatalog = CORE_CATALOG) -> dict[str, Any]
         "description": "Providers of models, by what stands before the colon in a model's name.",
         "additionalProperties": {"$ref": "#/$defs/provider"},
     }
+    for table, kind in catalog.feature_tables.items():
+        tables[table] = {
+            "type": "object",
+            "description": f"{kind.__doc__} By name.",
+            "additionalProperties": {"$ref": f"#/$defs/{table}"},
+        }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Settings of Clew (config.toml)",
@@ -69,6 +79,7 @@ def build_json_schema(catalog: SettingsCatalog = CORE_CATALOG) -> dict[str, Any]
             "secret": _SECRET_SCHEMA,
             "channel": named["channels"],
             "provider": named["providers"],
+            **{table: named[table] for table in catalog.feature_tables},
         },
     }
 

@@ -552,6 +552,8 @@ class Settings:
     features: FeaturesSettings = FeaturesSettings()
     #: The sections that features declare, by table: ``schedule``, ``plugins.NAME``.
     sections: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    #: Tables that features let the user name: ``agents`` holds those of ``[agents.NAME]``.
+    tables: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
     #: The origin of each value that is not a default, by ``section.key``.
     origins: Mapping[str, Origin] = field(
         default_factory=lambda: MappingProxyType({}), repr=False, compare=False

@@ -30,11 +30,17 @@ class RawValue:
     is_text: bool
 
 
-def read_config_file(file: Path, *, sections: Collection[str] = SECTIONS.keys()) -> list[RawValue]:
+def read_config_file(
+    file: Path,
+    *,
+    sections: Collection[str] = SECTIONS.keys(),
+    named: Collection[str] = ("channels", "providers"),
+) -> list[RawValue]:
     """
     Return the values in ``config.toml``; empty if there is none.
 
-    ``sections`` are the names of the tables whose keys are fixed.
+    ``sections`` are the names of the tables whose keys are fixed, ``named`` of those that hold
+    tables which the user names.
 
     :raises SettingsError: if it cannot be read or is not TOML
     """
@@ -53,31 +59,29 @@ def read_config_file(file: Path, *, sections: Collection[str] = SECTIONS.keys())
     lines = find_line_numbers(text)
     return [
         RawValue(path=path, value=value, origin=_file_origin(file, path, lines), is_text=False)
-        for path, value in _iter_leaves((), tables, sections)
+        for path, value in _iter_leaves((), tables, sections, named)
     ]
 
 
 def _iter_leaves(
-    path: KeyPath, table: Mapping[str, object], sections: Collection[str]
+    path: KeyPath, table: Mapping[str, object], sections: Collection[str], named: Collection[str]
 ) -> Iterator[tuple[KeyPath, object]]:
     """Yield the values of a table, descending into tables that are sections."""
     for name, value in table.items():
         here = (*path, name)
         if (
             isinstance(value, dict)
-            and _is_section(here, sections)
+            and _is_section(here, sections, named)
             and not is_secret_reference(cast("object", value))
         ):
             inner = cast("dict[str, object]", value)
-            yield from _iter_leaves(here, inner, sections) if inner else [(here, value)]
+            yield from _iter_leaves(here, inner, sections, named) if inner else [(here, value)]
         else:
             yield here, value
 
 
-def _is_section(path: KeyPath, sections: Collection[str]) -> bool:
-    open_table = path[0] in ("channels", "providers") or (
-        path[0] == "plugins" and path[1:2] != ("enabled",)
-    )
+def _is_section(path: KeyPath, sections: Collection[str], named: Collection[str]) -> bool:
+    open_table = path[0] in named or (path[0] == "plugins" and path[1:2] != ("enabled",))
     return open_table or (len(path) == 1 and path[0] in sections)
 
 

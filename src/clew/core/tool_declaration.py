@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.effect import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import timedelta
 
     from clew.core.tool_facts import FactsFunction
@@ -41,3 +42,7 @@ class ToolDeclaration:
     in_order: bool = False
     #: Its calls wait for other turns, which may take the place of the calling one meanwhile.
     awaits_turns: bool = False
+    #: By parameter: the values that it takes now, and what each means; empty where it is left out.
+    choices: Mapping[str, Callable[[], Mapping[str, str]]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )

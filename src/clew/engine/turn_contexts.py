@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from clew.core.agent_profile import narrow_level
 from clew.core.completion import count_hops, is_attended, read_task
 from clew.core.ids import SessionId
 from clew.engine.hook_dispatch import get_platform
 from clew.plugin.turn_context import TurnContext
 from clew.store.transactions.conversations import get_scope
+from clew.store.transactions.settings import find_agent_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.core.agent_profile import AgentProfile
     from clew.core.ids import ConversationId, TurnId
     from clew.core.inbox import InboxItem
     from clew.core.route import RouteKey
@@ -33,6 +36,7 @@ def make_turn_context(services: EngineServices, started: StartedWork) -> TurnCon
         route=started.route,
         scope=started.scope,
         payloads=started.payloads,
+        profile=started.profile,
     )
 
 
@@ -49,10 +53,11 @@ def make_first_context(
         scope=get_scope(t, conversation),
         payloads=[item.payload for item in items],
         session=session,
+        profile=find_agent_profile(t, conversation),
     )
 
 
-def build_turn_context(
+def build_turn_context(  # noqa: PLR0913  (each is a field of the context)
     services: EngineServices,
     *,
     conversation: ConversationId,
@@ -60,6 +65,7 @@ def build_turn_context(
     route: RouteKey | None,
     scope: Scope,
     payloads: Sequence[str],
+    profile: AgentProfile | None,
     session: SessionId = SessionId(""),  # noqa: B008  (a string)
 ) -> TurnContext:
     """Return the context of a turn with these inputs."""
@@ -76,6 +82,9 @@ def build_turn_context(
         attended=is_attended(payloads),
         hops=count_hops(payloads),
         task=read_task(payloads),
-        sandbox_level=services.feature_context.settings.sandbox.level,
+        profile=profile,
+        sandbox_level=narrow_level(
+            services.feature_context.settings.sandbox.level, profile and profile.level
+        ),
         services=services.feature_context,
     )

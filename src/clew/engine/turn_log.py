@@ -28,7 +28,7 @@ from clew.store.transactions import entries, session_prefixes, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
@@ -91,7 +91,10 @@ class StoreTurnLog:
         *,
         lease: Lease,
         turn: Turn,
+        tools: Collection[str] | None = None,
     ) -> None:
+        #: Names of the tools that the agent of the conversation is held to.
+        self._tools = tools
         self._store, self._event_bus, self._ids = store, services.event_bus, services.ids
         self._context_cache, self._notes = services.context_cache, services.notes
         self._observers = services.observers
@@ -140,6 +143,7 @@ class StoreTurnLog:
             prefix=await self._context_cache.load_prefix(state.session),
             steps=self._steps,
             retries=self._retries,
+            tools=self._tools,
         )
 
     async def has_images(self) -> bool:

@@ -59,7 +59,10 @@ class TurnRunner:
         self._store = store = RetryingStore(services.store)
         self._hooks = hooks = TurnHooks(services.store, services.hooks, turn, context=context)
         compactor = TurnCompaction(services.compaction, hooks, permit, lease=lease, turn=turn)
-        self._log = StoreTurnLog(store, services, permit, compactor, lease=lease, turn=turn)
+        tools = context.profile and context.profile.tools
+        self._log = StoreTurnLog(
+            store, services, permit, compactor, lease=lease, turn=turn, tools=tools
+        )
         new_journal = partial(
             StoreJournal,
             store,

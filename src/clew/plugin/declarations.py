@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from datetime import timedelta
 
+    from clew.config.settings import Settings
     from clew.core.access import ChannelActor
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
@@ -219,6 +220,15 @@ class WatchSource:
     read: Callable[[FeatureContext, Scope, str], Awaitable[WatchedText]]
     #: Returns the facts by which it is decided whether the model may watch a target.
     facts: Callable[[str], ToolFacts | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SettingsCheck:
+    """A check of settings that their types do not do."""
+
+    name: str
+    #: Returns a sentence for each problem.
+    find: Callable[[Settings], Iterable[str]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

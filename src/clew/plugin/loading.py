@@ -93,6 +93,8 @@ def load_settings_with_features(
     features = load_named_features(home=home, flags=flags, environ=environ)
     settings = load_settings(home=home, flags=flags, environ=environ, catalog=features.catalog)
     features.bind_settings(settings)
+    if problems := features.find_settings_problems(settings):
+        raise SettingsError(*problems)
     return replace(settings, loaded_features=features)
 
 

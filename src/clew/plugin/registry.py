@@ -31,6 +31,7 @@ from clew.plugin.declarations import (
     PeriodicWork,
     Service,
     ServicePlace,
+    SettingsCheck,
     TurnWatch,
     WatchSource,
 )
@@ -95,6 +96,28 @@ class SettingsSection(Generic[T]):
         return self._value
 
 
+class NamedTables(Generic[T]):
+    """Tables of a feature that the user names, which can be read once they are loaded."""
+
+    def __init__(self, section: str, kind: type[T]) -> None:
+        self.section, self.kind = section, kind
+        self._values: Mapping[str, T] | None = None
+
+    def bind(self, settings: Settings) -> None:
+        """Take the tables from the settings; none where they were loaded without it."""
+        self._values = cast("Mapping[str, T]", settings.tables.get(self.section, {}))
+
+    def get(self) -> Mapping[str, T]:
+        """
+        Return the tables, by name.
+
+        :raises RuntimeError: before the start, that is in ``register``
+        """
+        if self._values is None:
+            raise RuntimeError(f"the settings [{self.section}.NAME] are not loaded yet")
+        return self._values
+
+
 @dataclass(frozen=True, slots=True)
 class Declared(Generic[T]):
     """A declaration and the feature that made it."""
@@ -115,6 +138,7 @@ class Features:
     sections: dict[str, SettingsSection[object]] = field(
         default_factory=dict[str, SettingsSection[object]]
     )
+    tables: dict[str, NamedTables[object]] = field(default_factory=dict[str, NamedTables[object]])
     schemas: list[FeatureSchema] = field(default_factory=list[FeatureSchema])
     _declared: list[Declared[object]] = field(default_factory=list[Declared[object]])
     _owners: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
@@ -180,13 +204,19 @@ class Features:
     def catalog(self) -> SettingsCatalog:
         """Return the sections of the core and of all features."""
         return SettingsCatalog(
-            MappingProxyType({table: one.kind for table, one in self.sections.items()})
+            MappingProxyType({table: one.kind for table, one in self.sections.items()}),
+            MappingProxyType({section: one.kind for section, one in self.tables.items()}),
         )
 
     def bind_settings(self, settings: Settings) -> None:
         """Give each feature its settings."""
-        for section in self.sections.values():
+        for section in (*self.sections.values(), *self.tables.values()):
             section.bind(settings)
+
+    def find_settings_problems(self, settings: Settings) -> list[str]:
+        """Return a sentence for each problem that features find in their settings."""
+        checks = self.values(SettingsCheck)
+        return [problem for check in checks for problem in check.find(settings)]
 
     def make_hook_plugins(self) -> Iterator[tuple[str, object]]:
         """Yield a plugin for the hooks of each feature, with its name."""
@@ -247,6 +277,36 @@ class Registry:
         made = SettingsSection(table, section)
         self._features.sections[table] = cast("SettingsSection[object]", made)
         return made
+
+    def add_named_settings(self, section: str, kind: type[T]) -> NamedTables[T]:
+        """
+        Declare tables that the user names, ``[SECTION.NAME]``, each with the fields of ``kind``.
+
+        :raises ValueError: for a plugin, whose settings are in ``[plugins.NAME]``
+        """
+        if self._is_plugin:
+            raise ValueError("the settings of a plugin are in its own table")
+        self._features.claim(self.name, "settings", section)
+        made = NamedTables(section, kind)
+        self._features.tables[section] = cast("NamedTables[object]", made)
+        return made
+
+    def add_settings_check(self, name: str, find: Callable[[Settings], Iterable[str]]) -> None:
+        """
+        Declare a check of the settings, done whenever they are loaded; does no I/O.
+
+        ``find`` returns a sentence for each problem that the types of the settings do not show:
+        every command refuses settings that have one.
+        """
+        self._add("settings check", name, SettingsCheck(name=name, find=find))
+
+    def list_tools(self) -> list[str]:
+        """Return the names of the tools that all features declare; after all are loaded."""
+        return [one.name for one in self._features.values(ToolDeclaration)]
+
+    def adds_capabilities(self) -> bool:
+        """Return whether a feature adds tools that are known only when the agent is made."""
+        return bool(self._features.values(CapabilitySource))
 
     def add_migrations(
         self,
@@ -383,6 +443,7 @@ class Registry:
         when: Callable[[TurnContext], bool | Awaitable[bool]] | None = None,
         in_order: bool = False,
         awaits_turns: bool = False,
+        choices: Mapping[str, Callable[[], Mapping[str, str]]] = MappingProxyType({}),
     ) -> None:
         """
         Declare a tool of the model.
@@ -396,6 +457,8 @@ class Registry:
         fails, the tool is left out. A call of a tool ``in_order`` runs alone: after the calls
         that the model wrote before it, and before those after it. With ``awaits_turns`` its
         calls wait for other turns, which may take the place of the calling one meanwhile.
+        ``choices``, by parameter, are asked for its values and their meaning when the tools of a
+        session are listed: the model is told them, or no such parameter where there are none.
 
         The function gets the turn by ``get_turn_context()``.
 
@@ -412,6 +475,7 @@ class Registry:
             when=when,
             in_order=in_order,
             awaits_turns=awaits_turns,
+            choices=choices,
         )
         self._add("tool", name, made)
 

@@ -9,6 +9,7 @@ from clew.agent import turn_context
 from clew.agent.turn_context import TurnIds
 
 if TYPE_CHECKING:
+    from clew.core.agent_profile import AgentProfile
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
     from clew.plugin.context import FeatureContext
@@ -38,7 +39,9 @@ class TurnContext(TurnIds):
     hops: int = 0
     #: The task of another agent that it works on, as people know it.
     task: str | None = None
-    #: The sandbox level of its commands, as the settings ask for it.
+    #: What its agent is told and held to beside the settings; ``None`` for nothing.
+    profile: AgentProfile | None = None
+    #: The sandbox level of its commands, as the settings and the profile ask for it.
     sandbox_level: str
     services: FeatureContext
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from clew.features.delegation.settings import DelegationSettings
+from clew.features.delegation.kinds import SECTION, TaskTerms, describe_kinds, find_problems
+from clew.features.delegation.settings import AgentKind, DelegationSettings
 from clew.features.delegation.tool import make_agents, make_delegate
 from clew.plugin import Command, ToolFacts, sql_check
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId
     from clew.core.turn import Turn
-    from clew.plugin import CommandCall, FeatureContext, Registry
+    from clew.plugin import CommandCall, FeatureContext, Registry, TurnContext
     from clew.store.contract import Tx
 
 #: The limit of a call is ``delegation.wait``, first for a place, then for the answer.
@@ -69,18 +70,22 @@ CHECKS = (
 def register(registry: Registry) -> None:
     """Register the feature."""
     settings = registry.add_settings(DelegationSettings)
+    kinds = registry.add_named_settings(SECTION, AgentKind)
+    registry.add_settings_check("agents", partial(find_problems, registry))
+    registry.add_instructions("agent-kind", render_kind)
     registry.add_migrations(
         f"{__name__}.migrations",
         of_conversation={"delegation_child": "conversation_id", "delegation_tree": "root"},
         checks=CHECKS,
     )
     registry.add_tool(
-        make_delegate(settings.get),
+        make_delegate(lambda: TaskTerms(limits=settings.get(), kinds=kinds.get())),
         effect="idempotent",
         # What the task does is decided about then.
         facts=lambda _: ToolFacts(internal=True),
         timeout=_LONGER_THAN_ALL,
         awaits_turns=True,
+        choices={"kind": lambda: describe_kinds(kinds.get())},
     )
     registry.add_tool(
         make_agents(settings.get),
@@ -99,6 +104,11 @@ def register(registry: Registry) -> None:
         registry.add_operation(name, partial(_make_operation, name, settings.get))
     registry.add_turn_watch("delegation", on_step=end_step, on_end=end_turn, on_stop=stop_work)
     registry.add_service("delegation", run_service, where="leader")
+
+
+def render_kind(context: TurnContext | None) -> str | None:
+    """Return the instructions of the kind of agent that a conversation has."""
+    return context and context.profile and context.profile.instructions
 
 
 async def run_agents_command(

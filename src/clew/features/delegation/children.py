@@ -52,6 +52,9 @@ class Child:
     woken: InboxId | None
     created_at: int
     ended_at: int | None
+    #: The budget of its kind of agent, where that has one.
+    kind_tokens: int | None
+    kind_steps: int | None
 
     @property
     def is_running(self) -> bool:
@@ -66,7 +69,7 @@ class Child:
 COLUMNS: Final[LiteralString] = (
     "conversation_id, parent_conversation, parent_session, parent_turn, parent_step, parent_call,"
     " root, depth, route, agent, title, max_tokens, max_steps, warned_at, background, state,"
-    " reason, round, turn, woken, created_at, ended_at"
+    " reason, round, turn, woken, created_at, ended_at, kind_tokens, kind_steps"
 )
 CHILDREN: Final = RecordQuery(
     Child,
@@ -113,13 +116,13 @@ def insert_child(t: Tx, child: Child) -> None:
         f"""
         INSERT INTO delegation_child ({COLUMNS})
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19, $20, $21, $22)
+                $19, $20, $21, $22, $23, $24)
         """,
         child.conversation_id, child.parent_conversation, child.parent_session, child.parent_turn,
         child.parent_step, child.parent_call, child.root, child.depth, child.route, child.agent,
         child.title, child.max_tokens, child.max_steps, child.warned_at, int(child.background),
         child.state.value, child.reason, child.round, child.turn, child.woken, child.created_at,
-        child.ended_at,
+        child.ended_at, child.kind_tokens, child.kind_steps,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from clew.features.delegation.children import (
     sum_tree_usage,
 )
 from clew.features.delegation.ending import read_answer, stop_child
-from clew.features.delegation.opening import MAX_TASK, reserve_place
+from clew.features.delegation.opening import MAX_TASK, limit_budget, reserve_place
 from clew.features.delegation.wording import describe_reason, format_state
 from clew.store.transactions import conversations, inbox, journal
 from clew.store.transactions.completions import accept_direct_input
@@ -193,8 +193,9 @@ def _reopen(t: Tx, child: Child, settings: DelegationSettings, *, call: CallKey 
         key.step,
         key.call_id,
         conversations.get_conversation(t, child.parent_conversation).head,
-        settings.tokens + sum_tree_tokens(t, child.conversation_id),
-        settings.steps + sum_steps(t, child.conversation_id),
+        limit_budget(settings.tokens, child.kind_tokens)
+        + sum_tree_tokens(t, child.conversation_id),
+        limit_budget(settings.steps, child.kind_steps) + sum_steps(t, child.conversation_id),
     )
     return get_child(t, child.conversation_id)
 
@@ -255,7 +256,8 @@ def format_child(t: Tx, child: Child) -> str:
     tokens = sum_tree_tokens(t, child.conversation_id)
     waits = ", waits for an answer of a person" if _is_waiting(t, child) else ""
     indent = "  " * (child.depth - 1)
+    kind = f" [{child.agent}]" if child.agent else ""
     return (
-        f"{indent}{child.conversation_id}  {child.title}: {format_state(child)}{waits}, "
+        f"{indent}{child.conversation_id}{kind}  {child.title}: {format_state(child)}{waits}, "
         f"{tokens:,} tokens"
     )

@@ -17,15 +17,18 @@ from clew.features.delegation.children import (
     insert_child,
     make_child_id,
 )
+from clew.features.delegation.kinds import make_profile
 from clew.features.delegation.wording import format_task
 from clew.store.transactions import conversations
+from clew.store.transactions import settings as stored_settings
 from clew.store.transactions.completions import accept_direct_input
 from clew.store.transactions.inbox import read_payloads
 from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
-    from clew.features.delegation.settings import DelegationSettings
+    from clew.features.delegation.kinds import TaskTerms
+    from clew.features.delegation.settings import AgentKind, DelegationSettings
     from clew.plugin import TurnContext
     from clew.store.contract import Tx
 
@@ -43,15 +46,13 @@ class TaskRequest:
     background: bool = False
 
 
-def open_child(
-    t: Tx, context: TurnContext, request: TaskRequest, settings: DelegationSettings
-) -> Child | None:
+def open_child(t: Tx, context: TurnContext, request: TaskRequest, terms: TaskTerms) -> Child | None:
     """
     Open the conversation of a task and accept the task in it.
 
     ``None`` while its tree has no place for it. The same call returns the first child.
 
-    :raises UsageError: if the task is wrong, or nested too deeply
+    :raises UsageError: if the task is wrong or nested too deeply, or its kind does not exist
     """
     key = context.call_key
     assert key is not None
@@ -59,6 +60,7 @@ def open_child(
     if (known := find_child(t, conversation)) is not None:
         return known
     _check_request(request)
+    settings, kind = terms.limits, terms.find_kind(request.agent)
     parent = find_child(t, context.conversation)
     depth = 1 if parent is None else parent.depth + 1
     if depth > settings.depth:
@@ -78,8 +80,10 @@ def open_child(
         route=context.route if parent is None else parent.route,
         agent=request.agent,
         title=truncate_text(" ".join(request.task.split()), _MAX_TITLE),
-        max_tokens=settings.tokens,
-        max_steps=settings.steps,
+        max_tokens=limit_budget(settings.tokens, kind and kind.tokens),
+        max_steps=limit_budget(settings.steps, kind and kind.steps),
+        kind_tokens=kind and kind.tokens,
+        kind_steps=kind and kind.steps,
         warned_at=None,
         background=request.background,
         state=ChildState.RUNNING,
@@ -94,7 +98,13 @@ def open_child(
         return None
     insert_child(t, child)
     _accept_task(t, child, context, request.task)
+    _set_up_agent(t, child, context, kind)
     return child
+
+
+def limit_budget(most: int, own: int | None) -> int:
+    """Return a limit of the settings, or that of a kind of agent if it is lower."""
+    return most if own is None else min(most, own)
 
 
 def reserve_place(t: Tx, child: Child, settings: DelegationSettings) -> None:
@@ -148,6 +158,15 @@ def _has_place(t: Tx, child: Child, at_once: int) -> bool:
     )
     waits = not child.background and child.parent_conversation in working
     return len(working) - int(waits) < at_once
+
+
+def _set_up_agent(t: Tx, child: Child, context: TurnContext, kind: AgentKind | None) -> None:
+    """Store what the agent is told and held to: later settings do not change it."""
+    profile = make_profile(context.profile, kind)
+    if profile is not None:
+        stored_settings.set_agent_profile(t, child.conversation_id, profile)
+    if kind is not None and kind.model is not None:
+        stored_settings.set_model(t, child.conversation_id, kind.model)
 
 
 def _accept_task(t: Tx, child: Child, context: TurnContext, task: str) -> None:

@@ -45,6 +45,7 @@ class TaskShape(WireModel):
     #: Its conversation, which can be read as every other.
     id: str
     title: str
+    #: The kind of agent that works on it; none for the usual one.
     agent: str | None
     state: str
     reason: str | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from clew.config.builtin_types import DURATION, integer_type
+from clew.config.builtin_types import DURATION, MODEL, TEXT, TEXTS, choice_type, integer_type
 from clew.config.fields import setting
+from clew.sandbox.request import LEVELS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,4 +41,46 @@ class DelegationSettings:
         timedelta(minutes=8),
         "How long the agent waits for a task in the foreground, and a task for its place. After "
         "that the task goes on in the background, and its answer comes as a message.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentKind:
+    """A kind of agent that `delegate` can choose for a task, by its name."""
+
+    description: str | None = setting(
+        TEXT, None, "What it is for; the model that gives tasks reads it to choose one."
+    )
+    instructions: str | None = setting(
+        TEXT, None, "Instructions for the agent, at the end of those that every agent gets."
+    )
+    model: str | None = setting(
+        MODEL,
+        None,
+        "The model that works on its tasks.",
+        default_doc="the main model",
+    )
+    tools: tuple[str, ...] | None = setting(
+        TEXTS,
+        None,
+        "Names of the tools that it has, of those that the agent which chooses it has.",
+        default_doc="all of them",
+    )
+    level: str | None = setting(
+        choice_type(LEVELS),
+        None,
+        "The sandbox level of its commands, as `sandbox.level`; one with more rights is refused.",
+        default_doc="`sandbox.level`",
+    )
+    tokens: int | None = setting(
+        integer_type(least=1000, unit="tokens"),
+        None,
+        "As `delegation.tokens`, for its tasks; not more.",
+        default_doc="`delegation.tokens`",
+    )
+    steps: int | None = setting(
+        integer_type(least=1, unit="steps"),
+        None,
+        "As `delegation.steps`, for its tasks; not more.",
+        default_doc="`delegation.steps`",
     )

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clew.features.delegation.kinds import TaskTerms
     from clew.features.delegation.settings import DelegationSettings
 
 
-def make_delegate(get_settings: Callable[[], DelegationSettings]) -> Callable[..., object]:
+def make_delegate(get_terms: Callable[[], TaskTerms]) -> Callable[..., object]:
     """Return the tool."""
 
-    async def delegate(task: str, background: bool = False) -> str:
+    async def delegate(task: str, background: bool = False, kind: str = "") -> str:
         """
         Give a task to another agent, which knows only what you write; return its answer.
 
@@ -24,10 +25,12 @@ def make_delegate(get_settings: Callable[[], DelegationSettings]) -> Callable[..
         Args:
             task: What to do, with all that it needs to know.
             background: Do not wait; you are told when it ends.
+            kind: Kind of agent, with other instructions and perhaps fewer tools.
         """
         from clew.features.delegation import tool_calls
 
-        return await tool_calls.delegate(task, get_settings(), background=background)
+        request = tool_calls.TaskRequest(task=task, agent=kind, background=background)
+        return await tool_calls.delegate(request, get_terms())
 
     return delegate
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from clew.features.delegation.children import Child
+    from clew.features.delegation.kinds import TaskTerms
     from clew.features.delegation.settings import DelegationSettings
     from clew.plugin import TurnContext
     from clew.store.contract import Store, Tx
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _LONGEST_PAUSE: Final = 2.0
 
 
-async def delegate(task: str, settings: DelegationSettings, *, background: bool) -> str:
+async def delegate(request: TaskRequest, terms: TaskTerms) -> str:
     """
     Open a child, or find the one that this call has opened, and return its answer.
 
@@ -36,9 +37,9 @@ async def delegate(task: str, settings: DelegationSettings, *, background: bool)
     context = get_turn_context()
     if context is None or context.call_key is None:
         raise UsageError("tasks are given in turns only")
-    request = TaskRequest(task=task, background=background)
+    settings = terms.limits
     async with _watch_changes(context.services.store) as changed:
-        child = await _open(context, request, settings, changed)
+        child = await _open(context, request, terms, changed)
         if child is None:
             raise UsageError(
                 f"{settings.at_once} tasks run already: wait for the end of one, or do it yourself"
@@ -52,14 +53,14 @@ async def delegate(task: str, settings: DelegationSettings, *, background: bool)
 async def _open(
     context: TurnContext,
     request: TaskRequest,
-    settings: DelegationSettings,
+    terms: TaskTerms,
     changed: asyncio.Event,
 ) -> Child | None:
     """Open a child as soon as its tree has a place; in the background at once or not at all."""
-    store, end = context.services.store, time.monotonic() + settings.wait.total_seconds()
+    store, end = context.services.store, time.monotonic() + terms.limits.wait.total_seconds()
     while True:
         changed.clear()
-        child = await store.write(open_child, context, request, settings)
+        child = await store.write(open_child, context, request, terms)
         left = end - time.monotonic()
         if child is not None or request.background or left <= 0:
             return child

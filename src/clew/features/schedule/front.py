@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clew.core.completion import HOPS_KEY, MAX_HOPS, UNATTENDED_KEY
 from clew.errors import UsageError
 from clew.features.schedule import jobs
-from clew.features.schedule.jobs import JobState
+from clew.features.schedule.jobs import JobKind, JobPlace, JobState
 from clew.features.schedule.making import JobOwner, JobRequest, create_job, list_next_fires
 from clew.features.schedule.reports import find_reports
 from clew.features.schedule.runs import get_run_state
@@ -38,6 +38,7 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
             raise UsageError("no person began this turn: only a job with one time, at, can be made")
         if context.hops >= MAX_HOPS:
             raise UsageError(f"{context.hops} turns ran in a row without a person: ask one first")
+    _check_rights(context, request)
     key = context.call_key
     assert key is not None
     name = hashlib.sha256(f"{key.turn_id} {key.step} {key.call_id}".encode()).hexdigest()
@@ -49,6 +50,23 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
         level=context.sandbox_level,
     )
     return create_job(t, f"job_{name[:12]}", request, owner)
+
+
+def _check_rights(context: TurnContext, request: JobRequest) -> None:
+    """
+    Check that a job does nothing that the agent which makes it may not do.
+
+    :raises UsageError: if others would carry it out, with the rights of every agent
+    """
+    if context.profile is None or not context.profile.is_narrow:
+        return
+    if request.kind is JobKind.MESSAGE:
+        return
+    if request.kind is not JobKind.TURN or request.place is not JobPlace.HERE:
+        raise UsageError(
+            "an agent of this kind can only schedule messages, and turns of its own conversation "
+            "(where = here)"
+        )
 
 
 def _read_creator(t: Tx, context: TurnContext) -> dict[str, Any]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from clew.core.agent_profile import dump_profile, load_profile
+
 if TYPE_CHECKING:
+    from clew.core.agent_profile import AgentProfile
+    from clew.core.ids import ConversationId
     from clew.store.contract import Tx
 
 #: Names of the settings with the model of a conversation and, until the next message, the model
 #: before it.
 MODEL_SETTING, PREVIOUS_MODEL_SETTING = "model", "model_before"
+#: Name of the setting with the profile of a conversation's agent.
+PROFILE_SETTING = "agent_profile"
 
 
 def put_setting(t: Tx, scope: str, name: str, value: str) -> None:
@@ -35,3 +42,19 @@ def take_setting(t: Tx, scope: str, name: str) -> str | None:
     return t.fetch_value(
         "DELETE FROM setting WHERE scope = $1 AND name = $2 RETURNING value", scope, name
     )
+
+
+def set_agent_profile(t: Tx, conversation: ConversationId, profile: AgentProfile) -> None:
+    """Store the profile of a conversation's agent, for all of its turns."""
+    put_setting(t, conversation, PROFILE_SETTING, dump_profile(profile))
+
+
+def find_agent_profile(t: Tx, conversation: ConversationId) -> AgentProfile | None:
+    """Return the profile of a conversation's agent; ``None`` if it is as all others."""
+    stored = get_setting(t, conversation, PROFILE_SETTING)
+    return None if stored is None else load_profile(stored)
+
+
+def set_model(t: Tx, conversation: ConversationId, name: str) -> None:
+    """Store the model of a conversation in which nothing was answered yet."""
+    put_setting(t, conversation, MODEL_SETTING, json.dumps(name))

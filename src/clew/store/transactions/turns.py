@@ -39,6 +39,7 @@ from clew.store.transactions.sessions import get_head, rotate_session
 from clew.store.transactions.settings import (
     MODEL_SETTING,
     PREVIOUS_MODEL_SETTING,
+    find_agent_profile,
     get_setting,
     take_setting,
 )
@@ -48,6 +49,7 @@ from clew.store.transactions.usage import UsageRecord, record_usage
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from clew.core.agent_profile import AgentProfile
     from clew.core.delivery import NewDelivery, OutboundText
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory, TurnId
     from clew.core.lease import Lease
@@ -83,6 +85,8 @@ class StartedWork:
     #: Route of the turn's first input, where its approvals are requested.
     route: RouteKey | None = None
     scope: Scope = LOCAL
+    #: Of the conversation's agent; ``None`` if it is as all others.
+    profile: AgentProfile | None = None
     #: JSON of each input of the turn so far, in order.
     payloads: tuple[str, ...] = ()
 
@@ -137,6 +141,7 @@ def _continue_turn(t: Tx, acquired: leases.AcquiredLease, turn: Turn) -> Started
         resumed=True,
         route=inputs[0][0] if inputs else None,
         scope=get_scope(t, turn.conversation_id),
+        profile=find_agent_profile(t, turn.conversation_id),
         payloads=tuple([payload for _, payload in inputs]),
     )
 
@@ -206,6 +211,7 @@ def _start_next(
                 turn=get_turn(t, turn),
                 route=items[0].route,
                 scope=get_scope(t, lease.conversation_id),
+                profile=find_agent_profile(t, lease.conversation_id),
                 payloads=tuple([item.payload for item in items]),
             )
         case RunCommand(item=item):

@@ -1,0 +1,77 @@
+"""Profile of the agent of one conversation: what it is told, and what it is held to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Final
+
+#: For each sandbox level those that have no rights beyond it. A container is beside the others.
+_WITHIN: Final = {
+    "read": frozenset({"read"}),
+    "work": frozenset({"read", "work"}),
+    "net": frozenset({"read", "work", "net"}),
+    "box": frozenset({"box"}),
+    "host": frozenset({"read", "work", "net", "box", "host"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentProfile:
+    """What the agent of a conversation is told and held to, whatever the settings say later."""
+
+    #: In each session of the conversation, beside the other instructions.
+    instructions: str | None = None
+    #: Names of the tools that it is offered; ``None`` for all.
+    tools: tuple[str, ...] | None = None
+    #: Sandbox level of its commands, where that of the settings allows it.
+    level: str | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Return whether the agent has fewer rights than others."""
+        return self.tools is not None or self.level is not None
+
+
+def is_level_within(level: str, limit: str) -> bool:
+    """Return whether commands at a sandbox level have no right that they lack at another."""
+    return level in _WITHIN[limit]
+
+
+def narrow_level(limit: str, level: str | None) -> str:
+    """Return a sandbox level if it lies within a limit, else the limit."""
+    return level if level is not None and is_level_within(level, limit) else limit
+
+
+def narrow_profile(limit: AgentProfile, wanted: AgentProfile) -> AgentProfile:
+    """Return a profile with its own instructions, and no right that the other lacks."""
+    level = wanted.level if limit.level is None else narrow_level(limit.level, wanted.level)
+    return AgentProfile(
+        instructions=wanted.instructions,
+        tools=_narrow_tools(limit.tools, wanted.tools),
+        level=level,
+    )
+
+
+def _narrow_tools(
+    limit: tuple[str, ...] | None, wanted: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    if limit is None or wanted is None:
+        return limit if wanted is None else wanted
+    return tuple(name for name in wanted if name in limit)
+
+
+def dump_profile(profile: AgentProfile) -> str:
+    """Return a profile as it is stored."""
+    return json.dumps(asdict(profile), ensure_ascii=False)
+
+
+def load_profile(stored: str) -> AgentProfile:
+    """Return a profile from its stored form."""
+    found = json.loads(stored)
+    tools = found["tools"]
+    return AgentProfile(
+        instructions=found["instructions"],
+        tools=None if tools is None else tuple(tools),
+        level=found["level"],
+    )
