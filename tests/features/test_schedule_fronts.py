@@ -6,10 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import pytest
 
+from clew.clock import from_millis
 from clew.commands.runner import CommandRunner
 from clew.core.scope import scope_of
+from clew.errors import UsageError
 from clew.features import schedule
+from clew.features.schedule.editing import move_to_zone
 from clew.plugin.registry import Features
 from clew.runtime import make_command_registry
 from clew.testing import Calls, ScriptedCall, Text
@@ -69,6 +73,52 @@ async def test_a_job_makes_no_job_that_comes_again(tmp_path: Path, store_url: st
         assert all("only a job with one time" in text for text in told[1:])
 
 
+@pytest.mark.parametrize(
+    ("schedule", "zones", "slots"),
+    [
+        # At 12:00:30 UTC on 29 November, 13:00 in Berlin and 07:00 in New York.
+        ({"cron": "0 8 * * *"}, ["America/New_York"], ["29 13:00", "30 13:00"]),
+        ({"cron": "0 8 * * *"}, ["America/New_York", "Europe/Berlin"], ["30 07:00", "01 07:00"]),
+        ({"cron": "*/30 * * * *"}, ["Asia/Kolkata"], ["29 12:30", "29 13:00"]),
+        ({"every": "1h"}, ["Asia/Kolkata"], ["29 13:00", "29 14:00"]),
+        ({"at": "2026-11-29T14:00"}, ["America/New_York"], ["29 19:00"]),
+    ],
+)
+async def test_a_job_that_moves_to_another_zone_fires_by_its_clocks_and_nothing_twice(
+    tmp_path: Path, store_url: str, schedule: dict[str, str], zones: list[str], slots: list[str]
+) -> None:
+    async with open_jobs(tmp_path, store_url) as world:
+        job = await world.add(zone="Europe/Berlin", **schedule)
+        for zone in zones:
+            await world.store.write(move_to_zone, job, zone)
+        assert (await world.get(job)).zone == zones[-1]
+        await world.step(days=1.99)
+        fired = [from_millis(fire.slot) for fire in await world.fires(job)]
+        assert [f"{slot:%d %H:%M}" for slot in fired][: len(slots)] == slots
+
+
+async def test_a_zone_is_changed_once_what_is_due_by_the_old_one_has_its_row(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with open_jobs(tmp_path, store_url) as world:
+        job = await world.add(zone="Europe/Berlin", cron="0 14 * * *")
+        world.clock.move(hours=3)
+        with pytest.raises(UsageError, match="is due since 2026-11-29T13:00Z"):
+            await world.store.write(move_to_zone, job, "America/New_York")
+        await world.step()
+        # By the clock there 14:00 comes again, and a clock that is put back finds no old slot.
+        world.clock.move(hours=-2.5)
+        await world.store.write(move_to_zone, job, "Europe/Paris")
+        await world.step(days=1)
+        assert await world.states(job) == ["done"]
+        await world.step(hours=2)
+        assert [f"{from_millis(fire.slot):%d %H}" for fire in await world.fires(job)] == [
+            "29 13", "30 13",
+        ]  # fmt: skip
+        with pytest.raises(UsageError, match="no time zone 'Mars'"):
+            await world.store.write(move_to_zone, job, "Mars")
+
+
 async def test_a_person_lists_shows_and_changes_jobs_in_the_chat(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -88,6 +138,7 @@ async def test_a_person_lists_shows_and_changes_jobs_in_the_chat(
         assert (await say("/jobs")).startswith(f"{job.id}  look after the garden (every 1h, UTC)")
         assert other.id not in await say("/jobs")
         assert "there is no job" in (await say(f"/jobs remove {other.id}")).lower()
+        assert "(every 1h, Asia/Tokyo)" in await say(f"/jobs zone {job.id} Asia/Tokyo")
         assert "paused by hand" in await say(f"/jobs pause {job.id}")
         await world.step(hours=2.5)
         assert await world.states(job) == []
@@ -133,9 +184,13 @@ def test_programs_and_the_command_line_manage_jobs(tmp_path: Path) -> None:
         clew.ok("cron", "run", added["id"])
         until(lambda: [one["state"] for one in clew.data("cron", "log", added["id"])["items"]]
               == ["done"])  # fmt: skip
+        moved = http.patch(f"/api/jobs/{made['id']}", json={"zone": "Asia/Tokyo"}).json()
+        assert moved["zone"] == "Asia/Tokyo"
         assert http.get("/api/jobs/job_none").status_code == 404
         assert http.delete(f"/api/jobs/{made['id']}").json()["task"] == "water it"
         assert [one["id"] for one in http.get("/api/jobs").json()["items"]] == [added["id"]]
+    edited = clew.data("cron", "edit", added["id"], "--zone", "America/New_York")
+    assert edited["zone"] == "America/New_York"
     frames = [
         RpcRequest(id=n, method=f"job.{action}", params={"job": added["id"]})
         for n, action in enumerate(("pause", "resume", "remove"))

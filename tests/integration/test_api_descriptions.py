@@ -37,7 +37,7 @@ PATHS = {
     "/api/grants": {"get"},
     "/api/grants/{grant}": {"delete"},
     "/api/jobs": {"get", "post"},
-    "/api/jobs/{job}": {"get", "delete"},
+    "/api/jobs/{job}": {"get", "patch", "delete"},
     "/api/jobs/{job}/run": {"post"},
     "/api/jobs/{job}/pause": {"post"},
     "/api/jobs/{job}/resume": {"post"},

@@ -184,6 +184,17 @@ def run(program: CliContext, *, job: str, as_json: bool) -> None:
     _change(program, "run", job, as_json=as_json)
 
 
+@cron.command(epilog=format_examples("clew cron edit job_0123 --zone America/New_York"))
+@_JOB_ARGUMENT
+@click.option("--zone", metavar="NAME", required=True, help="By whose clocks it fires from now on.")
+@json_option
+@pass_cli_context
+def edit(program: CliContext, *, job: str, zone: str, as_json: bool) -> None:
+    """Move a job to another time zone; its log stays, and 08:00 is then 08:00 there."""
+    edited = _run(program, lambda t, _: operations.edit_named(t, job, zone=zone, viewer=LOCAL))
+    _print_job(edited, as_json=as_json)
+
+
 @cron.command(epilog=format_examples("clew cron pause job_0123"))
 @_JOB_ARGUMENT
 @json_option

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: Operations of HTTP and JSON-RPC.
 OPERATIONS: Final = (
-    "job.list", "job.get", "job.add", "job.run", "job.pause", "job.resume", "job.remove",
-    "job.log",
+    "job.list", "job.get", "job.add", "job.edit", "job.run", "job.pause", "job.resume",
+    "job.remove", "job.log",
 )  # fmt: skip
 
 #: Invariants of jobs and fires.

@@ -26,6 +26,10 @@ async def run_jobs_command(call: CommandCall, argument: str) -> str:
         if len(words) < 2:
             raise UsageError(f"/jobs {words[0]} needs the id of a job: /jobs lists them")
         return await store.write(_change, words[0], " ".join(words[1:]), call.viewer)
+    if words and words[0] == "zone":
+        if len(words) < 3:
+            raise UsageError("/jobs zone needs the id of a job and a zone: /jobs zone ID UTC")
+        return await store.write(_move, " ".join(words[1:-1]), words[-1], call.viewer)
     if words:
         return await store.read(_show, argument, call.viewer)
     return await store.read(_list, call.viewer)
@@ -47,3 +51,8 @@ def _show(t: Tx, name: str, viewer: Scope) -> str:
 def _change(t: Tx, action: str, name: str, viewer: Scope) -> str:
     job = front.find_job(t, name, viewer=viewer)
     return change_job(t, job, action)
+
+
+def _move(t: Tx, name: str, zone: str, viewer: Scope) -> str:
+    job = front.find_job(t, name, viewer=viewer)
+    return change_job(t, job, "edit", zone=zone)

@@ -103,6 +103,18 @@ class JobParams(Params):
     job: str = Field(min_length=1, max_length=200)
 
 
+class EditJobParams(JobParams):
+    """A job, and the time zone by whose clocks it fires from now on."""
+
+    zone: str = Field(min_length=1, max_length=200)
+
+
+class EditJobRequest(RequestBody):
+    """The time zone by whose clocks a job fires from now on."""
+
+    zone: str = Field(min_length=1, max_length=200)
+
+
 class LogParams(JobParams):
     """The last fires of a job."""
 
@@ -243,6 +255,19 @@ def change_named(t: Tx, action: str, name: str, *, viewer: Scope) -> dict[str, A
     return before if action == "remove" else describe_named(t, job.id, viewer=viewer)
 
 
+async def _edit_job(call: OperationCall, given: EditJobParams) -> JobShape:
+    edited = await call.engine.feature_context.store.write(
+        edit_named, given.job, zone=given.zone, viewer=call.context.viewer
+    )
+    return JobShape.model_validate(edited)
+
+
+def edit_named(t: Tx, name: str, *, zone: str, viewer: Scope) -> dict[str, Any]:
+    """Move a job to another zone by its name, and return it."""
+    change_job(t, job := front.find_job(t, name, viewer=viewer), "edit", zone=zone)
+    return describe_named(t, job.id, viewer=viewer)
+
+
 async def _list_fires(call: OperationCall, given: LogParams) -> FireList:
     found = await call.engine.feature_context.store.read(
         describe_fires, given.job, limit=given.limit, viewer=call.context.viewer
@@ -332,6 +357,23 @@ _READERS: Final = (
         ),
     ),
 )
+_EDIT: Final = make_operation(
+    RpcMethod(
+        name="job.edit",
+        params=EditJobParams,
+        result=JobShape,
+        summary="Move a job to another time zone, from its next slot on.",
+        errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
+    ),
+    _edit_job,
+    CLIENTS,
+    _of_job(
+        method="PATCH",
+        path=_JOB_PATH,
+        summary="Move a job to another time zone, from its next slot on",
+        body=EditJobRequest,
+    ),
+)
 _CHANGES: Final = (
     ("run", "POST", "/run", "Run a job as soon as possible, beside its schedule."),
     ("pause", "POST", "/pause", "Stop a job until it is resumed."),
@@ -342,6 +384,7 @@ _KNOWN: Final[Mapping[str, AnyOperation]] = {
     one.name: one
     for one in (
         *_READERS,
+        _EDIT,
         *(
             _make_change(
                 action,

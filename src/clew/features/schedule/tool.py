@@ -19,7 +19,7 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
     """Return the tool."""
 
     async def schedule(  # noqa: PLR0913  (the model writes them by name)
-        action: Literal["add", "list", "pause", "resume", "remove"] = "add",
+        action: Literal["add", "list", "edit", "pause", "resume", "remove"] = "add",
         task: str = "",
         at: str = "",
         every: str = "",
@@ -36,7 +36,7 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
         Run a task later, once or again and again; the answer names the next times.
 
         Args:
-            action: What to do.
+            action: What to do; edit moves a job to another zone.
             task: What you are told then; for a message its text.
             at: 2026-12-01T08:00, once.
             every: 15m, 2h, 1d.
@@ -47,7 +47,7 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
             watch: A URL, or a file of the workspace: you are asked only when it has changed.
             where: A fresh conversation each time, the job's own, or here.
             quiet_if: An answer that is not reported.
-            job: Id, to pause, resume or remove.
+            job: Id, to edit, pause, resume or remove.
         """
         from clew.features.schedule import tool_calls
 

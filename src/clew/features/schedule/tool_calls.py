@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
 from clew.features.schedule import front, jobs
+from clew.features.schedule.editing import move_to_zone
 from clew.features.schedule.jobs import JobPlace
 from clew.features.schedule.making import JobRequest, find_kind, resume_job
 from clew.features.schedule.settings import find_zone_name
@@ -36,7 +37,7 @@ async def run(action: str, given: Mapping[str, str], settings: ScheduleSettings)
     if action == "list":
         found = await store.read(jobs.list_jobs, viewer=context.scope)
         return "\n".join(map(front.format_job, found)) or "There are no jobs."
-    return await store.write(_change, action, given["job"], context)
+    return await store.write(_change, action, given, context)
 
 
 def _make_request(given: Mapping[str, str], zone: str) -> JobRequest:
@@ -54,15 +55,19 @@ def _make_request(given: Mapping[str, str], zone: str) -> JobRequest:
     )
 
 
-def _change(t: Tx, action: str, name: str, context: TurnContext) -> str:
-    if not name:
+def _change(t: Tx, action: str, given: Mapping[str, str], context: TurnContext) -> str:
+    if not given["job"]:
         raise UsageError(f"{action} needs the id of a job: list shows them")
-    job = front.find_job(t, name, viewer=context.scope)
-    return change_job(t, job, action)
+    job = front.find_job(t, given["job"], viewer=context.scope)
+    if action == "edit" and not given["zone"]:
+        raise UsageError("edit changes the zone of a job: name it; for anything else add another")
+    return change_job(t, job, action, zone=given["zone"])
 
 
-def change_job(t: Tx, job: jobs.ScheduledJob, action: str) -> str:
-    """Pause, resume, remove or run a job; return what was done."""
+def change_job(t: Tx, job: jobs.ScheduledJob, action: str, *, zone: str = "") -> str:
+    """Pause, resume, remove or run a job, or move it to a zone; return what was done."""
+    if action == "edit":
+        return front.format_job(move_to_zone(t, job, zone))
     if action == "remove":
         jobs.delete_job(t, job)
         return f"Removed: {job.title}."
