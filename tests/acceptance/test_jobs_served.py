@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clew.testing import Calls, FakeProvider, ScriptedCall, Text
+from clew.testing import Calls, FakeProvider, Hang, ScriptedCall, Text
 from clew.testing.telegram import FakeTelegram
 from tests.acceptance.program import Clew, until
 
@@ -94,4 +94,45 @@ def test_a_job_reports_to_its_chat_when_that_has_moved_and_the_gateway_died_in_m
         until(lambda: reports(NEW) == 1)
         assert reports(OLD) == 1
         assert [fire["state"] for fire in read_log(clew)] == ["done", "done"]
+    assert clew.data("fsck")["findings"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store_url", ["sqlite:///clew.db"])
+def test_a_job_that_takes_the_gateway_down_each_time_is_not_run_again_at_every_start(
+    clew: Clew, telegram: FakeTelegram
+) -> None:
+    asked = list[str]()
+
+    def crash_or_report(request: ProviderRequest) -> Reply:
+        if "runs. It is due" not in request.messages[-1].text:
+            return schedule_or_report(request)
+        asked.append(request.messages[-1].text)
+        return Hang()
+
+    def told() -> list[str]:
+        return [text for text in telegram.list_texts(OLD) if "restart" in text]
+
+    with FakeProvider(crash_or_report) as provider:
+        clew = clew.asking(provider)
+        with clew.serving_forked() as (url, process):
+            telegram.post_message("@clew_bot every hour, the garden", chat=OLD)
+            until(lambda: "I look after it." in telegram.list_texts(OLD))
+            run_job(url)
+            until(lambda: len(asked) == 1)
+            process.kill()
+        for start in (2, 3):
+            with clew.serving_forked() as (_, process):
+                until(lambda start=start: len(asked) == start)
+                process.kill()
+        for _ in range(2):
+            with clew.serving_forked():
+                until(lambda: [fire["state"] for fire in read_log(clew)] == ["failed"])
+                until(lambda: len(told()) >= 1)
+                # Whatever was due before it has been looked at.
+                seen = telegram.list_texts(OLD).count("hello")
+                telegram.post_message("@clew_bot hello", chat=OLD)
+                until(lambda seen=seen: telegram.list_texts(OLD).count("hello") > seen)
+    assert len(asked) == 3
+    assert len(told()) == 1, told()
     assert clew.data("fsck")["findings"] == []

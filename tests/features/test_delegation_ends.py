@@ -13,6 +13,7 @@ from clew.core.entry import Role
 from clew.core.turn import TurnOutcome
 from clew.features.delegation.children import ChildState
 from clew.features.delegation.settings import DelegationSettings
+from clew.store.transactions.turn_queries import find_last_done_turn
 from clew.testing import Calls, Fail, ReplyUsage, ScriptedCall, Text
 from tests.features.delegation_world import (
     CHAT,
@@ -94,13 +95,15 @@ async def test_a_task_in_the_background_is_told_of_once_when_it_ends(
         end = await world.say(do(nap("well", background=True)))
         assert "runs in the background" in end.text
         gate.open()
+        # Nobody looks after it: the end of its turn is its end, and its answer.
+        child = (await world.child()).conversation_id
+        await wait_until(lambda: world.store.read(find_last_done_turn, child))
+        assert (await world.child()).woken is not None
         await world.settle()
         assert end.turn is not None
         conversation = end.turn.conversation_id
         [report] = await _reports(world, conversation)
         assert report.endswith("done.\n\ntold: slept well")
-        child = await world.child()
-        assert child.woken is not None
         # The next turn has said so in the chat.
         assert [text for _, _, text in await world.delivered()][-1].startswith("done: The task")
 

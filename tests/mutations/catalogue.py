@@ -6,9 +6,11 @@ from tests.mutations.approvals import APPROVALS
 from tests.mutations.backups import BACKUPS
 from tests.mutations.boundaries import BOUNDARIES
 from tests.mutations.contracts import CONTRACTS
+from tests.mutations.delegation import DELEGATION
 from tests.mutations.edges import EDGES
 from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
+from tests.mutations.goals import GOALS
 from tests.mutations.lifecycle import LIFECYCLE
 from tests.mutations.mutation import Mutation
 from tests.mutations.outages import OUTAGES
@@ -305,5 +307,7 @@ ALL = (
     *BACKUPS,
     *SANDBOX,
     *SCHEDULE,
+    *DELEGATION,
+    *GOALS,
     *TOOLS,
 )
