@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.plugin import Registry
     from clew.testing import ProviderRequest, Reply
 
-ASK = ("where_am_i", {})
+ASK: Final[tuple[str, dict[str, Any]]] = ("where_am_i", {})
 FINDER = AgentKind(
     description="finds sources",
     instructions="You find sources.",

@@ -85,7 +85,7 @@ async def test_a_job_makes_no_job_that_comes_again(tmp_path: Path, store_url: st
     ],
 )
 async def test_a_job_that_moves_to_another_zone_fires_by_its_clocks_and_nothing_twice(
-    tmp_path: Path, store_url: str, schedule: dict[str, str], zones: list[str], slots: list[str]
+    tmp_path: Path, store_url: str, schedule: dict[str, Any], zones: list[str], slots: list[str]
 ) -> None:
     async with open_jobs(tmp_path, store_url) as world:
         job = await world.add(zone="Europe/Berlin", **schedule)

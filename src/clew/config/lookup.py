@@ -102,11 +102,12 @@ class SettingsCatalog:
 
     def may_be_table(self, path: KeyPath) -> bool:
         """Return whether a path may name a table without keys."""
-        if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
+        section, depth = path[0], len(path)
+        if section in (CHANNELS, PLUGINS) and depth > 1:
             return self.find_field(path) is None and not self._is_below_value(path)
-        if len(path) == 1 and path[0] in self.sections:
-            return True
-        return path[0] in self.named_fields and len(path) <= 2
+        if section in self.named_fields:
+            return depth <= 2
+        return depth == 1 and section in self.sections
 
     def find_field(self, path: KeyPath) -> SettingField | None:
         """Return the declared setting at a path."""
