@@ -1,5 +1,5 @@
 """
-PostgreSQL databases for tests: migrated once, emptied after each test, and used again.
+Databases for tests: migrated once, and copied or emptied for each test.
 
 To make a database and to migrate it costs more than most tests do. One that a test left in another
 shape, or large, is dropped.
@@ -83,9 +83,7 @@ class Databases:
     def _new(self) -> tuple[str, ExitStack]:
         dropping = ExitStack()
         url = dropping.enter_context(postgres.database(self._server))
-        # In a thread: the event loop of the tests is not this one's to touch.
-        with ThreadPoolExecutor(1) as one:
-            one.submit(asyncio.run, _migrate(url)).result()
+        _migrate(url)
         with psycopg.connect(url) as connection:
             self._shape = _shape(connection)
             connection.execute("CREATE SCHEMA kept")
@@ -110,7 +108,20 @@ class Databases:
         return True
 
 
-async def _migrate(url: str) -> None:
+def make_migrated_file(folder: Path) -> Path:
+    """Return the file of a SQLite store that holds nothing yet."""
+    file = folder / "clew.db"
+    _migrate(f"sqlite:///{file}")
+    return file
+
+
+def _migrate(url: str) -> None:
+    # In a thread: the event loop of the tests is not this one's to touch.
+    with ThreadPoolExecutor(1) as one:
+        one.submit(asyncio.run, _open_once(url)).result()
+
+
+async def _open_once(url: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         async with await open_store(url, home=Path(home)):
             pass
