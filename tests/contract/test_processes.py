@@ -146,7 +146,7 @@ async def test_readers_are_not_blocked_by_a_lease_or_a_writer(
         def slow(t: Tx) -> int:
             acting.append(t, lease, "ent_1")
             asked = asyncio.run_coroutine_threadsafe(store.read(acting.expected, C0), loop)
-            return asked.result(timeout=30).last_seq
+            return asked.result(timeout=120).last_seq
 
         loop = asyncio.get_running_loop()
         assert await other.write(slow) == 1

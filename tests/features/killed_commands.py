@@ -159,7 +159,7 @@ def find_processes(mark: str) -> list[int]:
 
 def _is_left(mark: str) -> bool:
     try:
-        block_until(lambda: not find_processes(mark), seconds=10)
+        block_until(lambda: not find_processes(mark))
     except AssertionError:
         return True
     return False

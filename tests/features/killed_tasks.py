@@ -194,7 +194,7 @@ async def _say(engine: Engine, store: Store, errand: Errand) -> None:
             await settle_left_children(engine.feature_context)
         return await store.read(_count_open) == 0
 
-    await wait_until(is_idle, seconds=60)
+    await wait_until(is_idle)
 
 
 def _count_open(t: Tx) -> int:

@@ -216,7 +216,7 @@ async def test_on_the_host_each_command_asks(tmp_path: Path) -> None:
         fake,
     ):
         conversation = await submit(engine)
-        [question] = await wait_until(lambda: engine.list_approvals(conversation), seconds=30)
+        [question] = await wait_until(lambda: engine.list_approvals(conversation))
         assert question.tool == "shell"
         await engine.answer_approval(question.id, yes=True, by="tester")
         await engine.wait_until_idle()

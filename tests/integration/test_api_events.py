@@ -78,7 +78,7 @@ async def _parsed(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
 async def until_closed(heard: AsyncGenerator[Event], turns: int = 1) -> list[Event]:
     """The events up to the end of a turn, or of several."""
     found: list[Event] = []
-    async with asyncio.timeout(40), aclosing(heard):
+    async with asyncio.timeout(120), aclosing(heard):
         async for event in heard:
             found.append(event)
             turns -= event.name == "turn_closed"
@@ -95,7 +95,7 @@ async def listening(heard: AsyncGenerator[Event]) -> asyncio.Task[list[Event]]:
 
 async def take(heard: AsyncGenerator[Event], count: int) -> list[Event]:
     found: list[Event] = []
-    async with asyncio.timeout(40), aclosing(heard):
+    async with asyncio.timeout(120), aclosing(heard):
         async for event in heard:
             found.append(event)
             if len(found) == count:
@@ -151,7 +151,7 @@ async def test_a_resubscribed_client_misses_and_repeats_nothing(server: Server) 
     seen = [event for event in await until_closed(events(server)) if event.name == "entry"]
     await say(server, "two")
     await say(server, "three")
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(120):
         while len(seen) < 6:
             for event in await take(events(server, last_id=seen[-1].id), 1):
                 assert event.name in ("entry", "delta", "snapshot", "turn_begun", "turn_closed")

@@ -43,7 +43,7 @@ async def test_the_official_client_finds_nothing_odd_about_the_fake(
                 await message.channel.send(f"heard {message.content}")
 
         running = asyncio.create_task(client.start(discord.token))
-        await asyncio.wait_for(ready.wait(), 60)
+        await asyncio.wait_for(ready.wait(), 120)
         discord.post_message("hello")
         await until(lambda: discord.list_texts("742") == ["heard hello"])
         await client.close()

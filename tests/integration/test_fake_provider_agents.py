@@ -104,7 +104,7 @@ class Asker:
     async def __call__(self, *replies: Reply, say: str = "go") -> AgentRunResult[str]:
         """One run over the given replies; after them every request gets ``AGAIN``."""
         self.provider.script = reply_in_sequence(replies, Text(AGAIN))
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(120):
             return await self.run(say)
 
     async def run(self, say: str, after: AgentRunResult[str] | None = None) -> AgentRunResult[str]:
@@ -183,7 +183,7 @@ async def test_parallel_calls_run_and_their_results_are_accepted(ask: Asker) -> 
 
 async def test_a_conversation_of_three_turns_is_remembered(ask: Asker) -> None:
     ask.provider.script = count_user_texts
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(120):
         one = await ask.run("a")
         two = await ask.run("b", one)
         three = await ask.run("c", two)

@@ -266,7 +266,7 @@ def test_the_log_holds_what_was_captured(tmp_path: Path, wire: str) -> None:
 def test_a_body_that_is_no_json_is_refused(provider: FakeProvider) -> None:
     request = UrlRequest(f"{provider.openai_url}/chat/completions", data=b"\xff{")
     with pytest.raises(HTTPError) as caught:
-        urlopen(request, timeout=40)
+        urlopen(request, timeout=120)
     with caught.value as answer:
         assert b"could not parse the JSON body" in answer.read()
     (captured,) = provider.wait_until_settled()
@@ -275,7 +275,7 @@ def test_a_body_that_is_no_json_is_refused(provider: FakeProvider) -> None:
 
 def test_an_unknown_path_is_not_found_and_not_captured(provider: FakeProvider) -> None:
     with pytest.raises(HTTPError) as caught:
-        urlopen(f"{provider.url}/v2/models", timeout=40)
+        urlopen(f"{provider.url}/v2/models", timeout=120)
     with caught.value as answer:
         assert answer.code == 404
     assert provider.wait_until_settled() == []
@@ -311,7 +311,7 @@ def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
 
         def wait() -> None:
             try:
-                ask(provider, wire, stream=stream, timeout=40)
+                ask(provider, wire, stream=stream, timeout=120)
             except (openai.APIConnectionError, anthropic.APIConnectionError) as error:
                 failures.append(error)
 
@@ -359,7 +359,7 @@ def test_many_clients_at_once_get_their_own_answers(provider: FakeProvider) -> N
     heard = dict[str, str]()
 
     def one(name: str) -> None:
-        heard[name] = ask(provider, "chat", stream=True, say=name, timeout=40).text
+        heard[name] = ask(provider, "chat", stream=True, say=name, timeout=120).text
 
     threads = [threading.Thread(target=one, args=(f"client {n}",)) for n in range(12)]
     for thread in threads:
@@ -386,7 +386,7 @@ class Process:
 
     def under_way(self) -> int:
         """Return the number of requests that it received."""
-        with urlopen(f"{self.url}/_fake/requests", timeout=40) as answer:
+        with urlopen(f"{self.url}/_fake/requests", timeout=120) as answer:
             return len(json.loads(answer.read()))
 
 

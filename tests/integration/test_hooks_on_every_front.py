@@ -102,7 +102,7 @@ async def _over_http(given: Plan, clock: Later) -> str:
     async with (
         running(given) as product,
         serving(product.engine, product.settings) as url,
-        httpx2.AsyncClient(base_url=url, timeout=30) as http,
+        httpx2.AsyncClient(base_url=url, timeout=120) as http,
     ):
 
         async def say(text: str) -> None:

@@ -87,7 +87,7 @@ class Person(LineEditor):
         steps, self._steps = self._steps, ()
         try:
             for wanted, typed in steps:
-                block_until(lambda wanted=wanted: wanted in self.screen.getvalue(), seconds=30)
+                block_until(lambda wanted=wanted: wanted in self.screen.getvalue())
                 self.type(typed)
         except AssertionError:
             os.close(self._writer)

@@ -240,7 +240,7 @@ async def heard(
     # With the profile of the official client, several system messages go out.
     with FakeProvider(reply_in_sequence([case.reply]), templates=False) as provider:
         async with (
-            asyncio.timeout(40),
+            asyncio.timeout(120),
             client_class(base_url=provider.openai_url, api_key="sk-x", max_retries=0) as client,
         ):
             answer = await ask(model(case.model, wire, client), case, stream=stream)

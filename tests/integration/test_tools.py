@@ -220,7 +220,7 @@ import threading
 from clew.agent.executor import DaemonThreadExecutor
 DaemonThreadExecutor().submit(threading.Event().wait)
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 async def test_a_released_turn_continues_elsewhere_by_the_effect_of_its_open_call(

@@ -98,7 +98,7 @@ def test_an_answer_from_elsewhere_in_time_is_awaited(
             async def asked() -> bool:
                 return bool(await talk.list_open_approvals())
 
-            await wait_until(asked, seconds=30)
+            await wait_until(asked)
             (question,) = await talk.list_open_approvals()
             await talk.answer_approval(question.id, yes=True)
 

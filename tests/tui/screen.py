@@ -48,7 +48,7 @@ class Seen:
     async def see(self, *texts: str) -> None:
         """Wait until all of it is on the screen."""
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 while not all(text in self.text for text in texts):
                     await self.pilot.pause(0.02)
         except TimeoutError:
@@ -57,7 +57,7 @@ class Seen:
     async def gone(self, text: str) -> None:
         """Wait until it is not on the screen any more."""
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 while text in self.text:
                     await self.pilot.pause(0.02)
         except TimeoutError:

@@ -73,14 +73,14 @@ class TerminalSession:
     async def see(self, *texts: str) -> None:
         """Wait until all of it stands in the cells."""
         try:
-            await wait_until(lambda: all(text in self.text for text in texts), seconds=30)
+            await wait_until(lambda: all(text in self.text for text in texts))
         except AssertionError:
             raise AssertionError(f"never saw {texts} but:\n{self.text}") from None
 
     async def gone(self, text: str) -> None:
         """Wait until it does not stand there any more."""
         try:
-            await wait_until(lambda: text not in self.text, seconds=30)
+            await wait_until(lambda: text not in self.text)
         except AssertionError:
             raise AssertionError(f"still saw {text!r}:\n{self.text}") from None
 
@@ -229,7 +229,7 @@ async def at_terminal(
             yield session
         finally:
             app.exit()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 @asynccontextmanager

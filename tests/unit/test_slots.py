@@ -80,7 +80,7 @@ async def test_a_suspect_that_takes_long_holds_up_other_suspects_only(stack: Exi
     line = Line(stack, TurnLimiter(3, long=0))
     first, second, other = line.ask(suspect=True), line.ask(suspect=True), line.ask()
     assert given(first, second, other) == [True, False, False]
-    await asyncio.wait_for(other.wake_event.wait(), 10)
+    await asyncio.wait_for(other.wake_event.wait(), 120)
     assert given(first, second, other) == [True, False, True]
     with first.lend_while_waiting():
         await asyncio.sleep(0.001)
@@ -94,7 +94,7 @@ async def test_a_long_wait_lends_the_slot_and_gets_it_back_at_once(stack: ExitSt
     line = Line(stack, TurnLimiter(1, long=0))
     waits, other, third = line.ask(), line.ask(), line.ask()
     with waits.lend_while_waiting(), waits.lend_while_waiting():
-        await asyncio.wait_for(other.wake_event.wait(), 10)
+        await asyncio.wait_for(other.wake_event.wait(), 120)
         assert given(waits, other, third) == [False, True, False]
     # Its response is stored now; no turn begins until another one has ended.
     assert given(waits, other, third) == [True, True, False]
