@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from tests.integration.api_server import always, events_of, running, settings_fo
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
+
+    import httpx2
 
     from clew.core.turn import Turn
     from tests.integration.api_server import Server
@@ -90,30 +93,40 @@ async def test_a_caller_that_can_return_finds_the_answer(
     assert turn.stop is (StopRequest.CANCEL if outcome is TurnOutcome.CANCELLED else None)
 
 
+async def read_stream(server: Server, headers: dict[str, str], lines: list[str]) -> httpx2.Response:
+    """Ask, and read the lines of the answer one by one."""
+    body = {"messages": [{"role": "user", "content": "hello"}], "stream": True}
+    async with server.http.stream(
+        "POST", "/v1/chat/completions", json=body, headers=headers
+    ) as answer:
+        async for line in answer.aiter_lines():
+            lines.append(line)  # noqa: PERF401  (each as it comes)
+        return answer
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("words", [False, True], ids=["before words", "after words"])
 async def test_a_server_that_stops_cancels_nothing(
     tmp_path: Path, provider: FakeProvider, case: str, words: bool
 ) -> None:
     headers, _ = CASES[case]
-    provider.script = always(Text("a b c d", chunks=4, delay=0.1 if words else 5))
+    # It takes minutes: nobody waits for its end.
+    provider.script = always(Text("a b c d " * 250, chunks=1000, delay=0.1 if words else 60))
     settings = settings_for(tmp_path, provider=provider)
-    async with running(
-        settings, pace=ApiTimeouts(shutdown_grace=0.15 if words else 0.05)
-    ) as server:
-        body = {"messages": [{"role": "user", "content": "hello"}], "stream": True}
-        asked = asyncio.create_task(
-            server.http.post("/v1/chat/completions", json=body, headers=headers)
-        )
-        await until(lambda: has_begun(server))
-        await asyncio.sleep(0.15 if words else 0)
+    lines: list[str] = []
+    async with running(settings, pace=ApiTimeouts(shutdown_grace=0.05)) as server:
+        asked = asyncio.create_task(read_stream(server, headers, lines))
+        await until(lambda: '"b "' in "".join(lines) if words else has_begun(server))
     answer = await asked
     if words:
         assert answer.status_code == 200
-        assert events_of(answer.text)[-1]["error"]["code"] == "stopping"
-        assert "[DONE]" not in answer.text
+        assert events_of("\n".join(lines))[-1]["error"]["code"] == "stopping"
+        assert "data: [DONE]" not in lines
     else:
-        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")
+        assert (answer.status_code, json.loads("".join(lines))["error"]["code"]) == (
+            503,
+            "stopping",
+        )
         again = "true" if "Idempotency-Key" in headers else "false"
         assert answer.headers["x-should-retry"] == again
     provider.script = always(Text("a b c d"))
