@@ -53,7 +53,7 @@ def run(folder: Path, *tests: str) -> int:
         done = subprocess.run(
             [sys.executable, *_PYTEST, *tests],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder / "src")},
+            env={**os.environ, "PYTHONPATH": str(folder / "src"), "CLEW_TEST_SOON": "5"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
