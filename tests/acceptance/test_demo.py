@@ -13,7 +13,7 @@ from clew.testing.demo_tools import NO_SANDBOX
 
 def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
     command = [sys.executable, "-m", "clew.testing.demo"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     told = done.stdout
     steps = (
