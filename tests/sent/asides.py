@@ -6,7 +6,7 @@ import copy
 import json
 from collections import Counter
 from contextlib import suppress
-from itertools import chain, product, repeat, zip_longest
+from itertools import chain, islice, product, repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from clew.agent.compactor import HarnessCompactor
@@ -48,6 +48,10 @@ _BEGINNINGS = {
 }
 
 
+#: Places of the log at which most compactions are.
+_LIKELY = 24
+
+
 def kind_of(request: CapturedRequest) -> str | None:
     """Return the purpose of a request; ``None`` for a step of a turn."""
     assert request.json is not None
@@ -73,7 +77,7 @@ async def unexplained_asides(
     summaries = [request for request in requests if kind_of(request) == SUMMARY]
     if summaries:
         made = await _summaries(summaries, t, shelf, conversations)
-        left += [request for request in summaries if request.number not in made]
+        left += [request for place, request in enumerate(summaries) if place not in made]
     for request in requests:
         if (kind := kind_of(request)) == SUMMARY:
             continue
@@ -140,7 +144,7 @@ async def _summaries(
     conversations: Sequence[ConversationId],
 ) -> set[int]:
     """
-    The numbers of those that come of compacting some context of the store.
+    The places of those that come of compacting some context of the store.
 
     What a summary in several parts goes on with is the answer that the provider gave.
     """
@@ -148,13 +152,13 @@ async def _summaries(
     tried: Counter[int] = Counter()
 
     def again(request: ProviderRequest) -> Reply:
-        same = [each for each in requests if each.json == request.raw]
-        made.update(each.number for each in same)
+        same = [place for place, each in enumerate(requests) if each.json == request.raw]
+        made.update(same)
         if not same:
             return Fail("authentication")
         # Asked the same, a provider answers now this, now that: each is gone on with in turn.
-        answer = same[tried[same[0].number] % len(same)]
-        tried[same[0].number] += 1
+        answer = requests[same[tried[same[0]] % len(same)]]
+        tried[same[0]] += 1
         # Text that is too long for one request is sent in smaller parts.
         if answer.status == 400:
             return Fail("context_overflow")
@@ -193,15 +197,17 @@ async def _compact_everything(
         plans._compactor = HarnessCompactor()
     bodies = "".join(request.body.decode() for request in requests)
     told = [each for each in conversations if _speaks_of(t, each, bodies)]
-    for found, focus in _cases(t, told):
-        # The main model stands by for one that does nothing but summarise.
-        for apart, overflowed, hard in product(
-            dict.fromkeys((plans._apart, False)), (False, True), (False, True)
-        ):
-            if len(made) < len(requests):
-                plans._apart = apart
-                ways = {"overflowed": overflowed, "hard": hard}
-                await _unanswered(plans.make_plan(found, focus=focus, **ways))
+    # The main model stands by for one that does nothing but summarise.
+    ways = list(product(dict.fromkeys((plans._apart, False)), (False, True), (False, True)))
+    cases = _cases(t, told)
+    # To plan takes long: the usual way at the likeliest places is tried before any other.
+    likely = [(case, way) for way, case in product(ways, list(islice(cases, _LIKELY)))]
+    others = ((case, way) for case in cases for way in ways)
+    for (found, focus), (apart, overflowed, hard) in chain(likely, others):
+        if len(made) == len(requests):
+            break
+        plans._apart = apart
+        await _unanswered(plans.make_plan(found, focus=focus, overflowed=overflowed, hard=hard))
 
 
 def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Context, str | None]]:
