@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.databases import Databases
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 LASTINGS = 2
 

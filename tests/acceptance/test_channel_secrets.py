@@ -26,7 +26,7 @@ SHAPES = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_b113_b114_thirty_secrets_are_in_no_log_error_or_listing(
     clew: Clew, tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.acceptance.program import Clew
 
 # Each of these starts several processes, on machines that do other things as well.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals"),
 ]
 

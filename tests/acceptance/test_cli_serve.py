@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.program import Clew
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def ask(url: str, text: str, **headers: str) -> Any:
@@ -95,10 +95,9 @@ def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:
         assert "Ariadne" in ask(url, "what did I say?")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
-def test_a_turn_that_was_under_way_continues_at_the_next_start(
-    durable: Clew, ending: signal.Signals
-) -> None:
+def test_a_turn_that_was_under_way_continues_at_the_next_start(durable: Clew) -> None:
+    # The campaign of kills has the other one.
+    ending = signal.SIGKILL if "CLEW_STORE__URL" in durable.env else signal.SIGTERM
     with FakeProvider(
         reply_by_user_text({"first": [Hang()]}, default=count_user_texts)
     ) as provider:

@@ -12,7 +12,7 @@ from tests.acceptance.program import Terminal
 if TYPE_CHECKING:
     from tests.acceptance.program import Clew
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_without_conversations_the_list_says_how_to_begin_one(clew: Clew) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.killing.gateways import Gateways
     from tests.killing.talking import Talk
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_of_four_gateways_one_is_killed_every_two_seconds_and_each_message_is_answered_once(

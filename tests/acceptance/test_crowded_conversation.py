@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_of_many_clients_in_one_conversation_each_gets_its_answers_one_turn_at_a_time(
     store_url: str, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ OTHERS = sorted(FAKES.keys() - {"telegram"})
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_kill_around_a_delivery_that_is_marked_sending_is_made_good(
     store_url: str, tmp_path: Path
 ) -> None:
@@ -36,7 +36,7 @@ def test_a_kill_around_a_delivery_that_is_marked_sending_is_made_good(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("platform", OTHERS)
 def test_a_kill_around_a_delivery_is_made_good_on_every_platform(
     tmp_path: Path, platform: str
@@ -46,7 +46,7 @@ def test_a_kill_around_a_delivery_is_made_good_on_every_platform(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_kill_while_an_answer_is_shown_leaves_no_beginning_beside_it_unmarked(
     store_url: str, tmp_path: Path
 ) -> None:
@@ -54,7 +54,7 @@ def test_a_kill_while_an_answer_is_shown_leaves_no_beginning_beside_it_unmarked(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("platform", [name for name in OTHERS if name != "webhook"])
 def test_a_kill_while_an_answer_is_shown_leaves_nothing_where_the_platform_can_tell(
     tmp_path: Path, platform: str
@@ -83,7 +83,7 @@ def kill_around_a_delivery(platform: str, url: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_b071_b072_b076_kills_at_any_moment_of_a_bad_day_lose_and_double_nothing(
     store_url: str, tmp_path: Path
 ) -> None:
@@ -92,7 +92,7 @@ def test_b071_b072_b076_kills_at_any_moment_of_a_bad_day_lose_and_double_nothing
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("platform", OTHERS)
 def test_kills_on_a_bad_day_lose_and_double_nothing_on_every_platform(
     tmp_path: Path, platform: str

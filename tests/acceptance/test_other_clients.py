@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.program import Clew
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 TOKEN = "s3cret-token"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_an_owner_that_was_stopped_past_its_lease_finds_its_turn_ended_and_changes_nothing(
     store_url: str, tmp_path: Path
 ) -> None:

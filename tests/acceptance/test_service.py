@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.program import Clew
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 #: A tool that nothing can stop, as a thread that waits for a broken disk.
 STUCK = """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(why_not() is not None, reason=f"no systemd: {why_not()}"),
 ]
 UNIT = "clew-gateway.service"

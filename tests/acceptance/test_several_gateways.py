@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(900)]
 
 #: The URL and process of each.
 Gateways = list[tuple[str, "Popen[str]"]]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import TurnId
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

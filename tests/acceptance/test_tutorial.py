@@ -28,7 +28,7 @@ DONE = ("git clone ", "cd clew", ". .venv/bin/activate")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform == "win32", reason="a page for POSIX shells"),
 ]
 

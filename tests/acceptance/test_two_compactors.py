@@ -21,7 +21,7 @@ PLACES = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_s3_1_of_two_one_moves_the_session_and_no_summary_is_made_again_when_one_is_killed(
     store_url: str, tmp_path: Path
 ) -> None:

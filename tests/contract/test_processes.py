@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Store, Tx
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 C0 = tasks.conversation(0)
 ME = OwnerId("own_me")

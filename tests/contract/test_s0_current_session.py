@@ -29,7 +29,7 @@ TELEGRAM = Route(platform="telegram", kind="dm", chat="42")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", list(Way), ids=lambda way: way.value)
 async def test_s0_1_a_kill_right_after_a_compaction_loses_and_repeats_nothing(
     way: Way, store_url: str, tmp_path: Path

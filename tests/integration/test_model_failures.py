@@ -55,11 +55,11 @@ def streamed(case: Case, form: Format) -> bool:
     return (CASES.index(case) + FORMATS.index(form)) % 2 == 0
 
 
-@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_failure_that_passes_is_not_seen_in_the_answer(
-    desks: dict[Format, Desk], form: Format, case: Case
+    desks: dict[Format, Desk], case: Case
 ) -> None:
+    form = FORMATS[CASES.index(case) % len(FORMATS)]
     _, wrong = await cases.play(
         desks[form], case, form, stream=not streamed(case, form), forever=False
     )
