@@ -1,14 +1,15 @@
-"""Background tasks: run one during a block, cancel some and wait for their end."""
+"""Background tasks and child processes: run one during a block, end some and wait for it."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
     from collections.abc import AsyncGenerator, Awaitable, Coroutine
 
 log = structlog.get_logger(__name__)
@@ -64,3 +65,11 @@ async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -
         # Its outcome is retrieved, since no caller is left to receive it.
         await cancel_and_wait(task)
         raise
+
+
+async def kill_and_wait(child: Process) -> None:
+    """Kill a child process that may still run, and wait for its end, whoever is cancelled."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            child.kill()
+        await shield_until_done(child.wait())

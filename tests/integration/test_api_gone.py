@@ -14,6 +14,7 @@ from clew.core.turn import StopRequest, TurnOutcome
 from clew.store.transactions import turn_queries
 from clew.testing import FakeProvider, Text
 from tests.integration.api_server import always, events_of, running, settings_for, until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -117,7 +118,7 @@ async def test_a_server_that_stops_cancels_nothing(
     async with running(settings, pace=ApiTimeouts(shutdown_grace=0.05)) as server:
         asked = asyncio.create_task(read_stream(server, headers, lines))
         await until(lambda: has_begun(server))
-        await until(lambda: not words or '"b "' in "".join(lines))
+        await wait_until(lambda: not words or '"b "' in "".join(lines))
     answer = await asked
     if words:
         assert answer.status_code == 200

@@ -150,6 +150,7 @@ async def test_usage_that_comes_late_does_not_bring_back_the_conversation_that_w
         assert _shown(controller) == other
         await seen.say("for the other")
         await seen.see("echo: for the other")
+        await server.engine.wait_until_idle()
         assert await _texts(server, other) == ["for the other", "echo: for the other"]
         assert await _texts(server, first) == []
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from clew.background import kill_and_wait
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -52,9 +54,7 @@ async def _run_converter(
     except TimeoutError:
         pass
     finally:
-        if process.returncode is None:
-            process.kill()
-            await asyncio.shield(asyncio.ensure_future(process.wait()))
+        await kill_and_wait(process)
     try:
         return json.loads(output)
     except ValueError:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from clew.background import kill_and_wait
 from clew.sandbox.request import make_environment
 from clew.sandbox.workspace import Workspace
 
@@ -142,7 +143,7 @@ async def run_program(argv: Sequence[str]) -> tuple[int, str]:
         async with asyncio.timeout(_PROGRAM_TIMEOUT):
             output, _ = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return -1, f"{argv[0]} did not answer within {_PROGRAM_TIMEOUT:g} s"
+    finally:
+        await kill_and_wait(process)
     return process.returncode or 0, output.decode(errors="replace")

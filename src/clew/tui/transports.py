@@ -12,6 +12,7 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Protocol
 
+from clew.background import kill_and_wait
 from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -166,9 +167,7 @@ def pipes(command: Sequence[str]) -> Connect:
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
                     await child.wait()
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
+            await kill_and_wait(child)
 
     return open_pipes
 

@@ -11,10 +11,10 @@ import asyncio
 import json
 import pickle
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.background import kill_and_wait
 from clew.errors import StoreDamaged, StoreUnavailable
 from clew.store.checks.chain import LogSegment, walk_segment
 from clew.store.opening import open_store
@@ -43,8 +43,7 @@ async def walk_in_subprocess(url: str, home: Path, parts: Sequence[Part]) -> lis
         told = json.dumps({"url": url, "home": str(home), "parts": parts})
         answer, _ = await child.communicate(told.encode())
     finally:
-        with suppress(ProcessLookupError):
-            child.kill()
+        await kill_and_wait(child)
     if child.returncode != 0:
         raise StoreUnavailable(f"a process that checked entries ended with {child.returncode}")
     found: list[LogSegment] | str = pickle.loads(answer)  # by our own child
