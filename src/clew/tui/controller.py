@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from clew.background import cancel_and_wait
+from clew.background import cancel_and_wait, run_in_background
 from clew.core.attachments import MAX_FILE_BYTES
+from clew.tui.background_commands import BackgroundCommands
 from clew.tui.client import Resumed, RpcClient
 from clew.tui.original_history import read_original
 from clew.tui.outbox import Outbox
@@ -129,7 +130,8 @@ class ConversationController:
             async with self._client, self._tasks, AsyncExitStack() as stack:
                 stack.push_async_callback(self._shut_down)
                 await self._open_initial()
-                await self.outbox.run()
+                async with run_in_background(BackgroundCommands(self).run(), name="commands"):
+                    await self.outbox.run()
         finally:
             self._ended.set()
 
@@ -222,6 +224,10 @@ class ConversationController:
     def set_error(self, text: str) -> None:
         """Show an error; "" clears it."""
         self._set_view(reducer.set_error(self.view, text))
+
+    def set_commands(self, conversation: str, commands: tuple[str, ...]) -> None:
+        """Show the commands of a conversation that go on in the background, the latest first."""
+        self._set_view(reducer.set_commands(self.view, conversation, commands))
 
     async def switch_to(self, opened: Opened) -> None:
         """Show another conversation that this client has opened."""

@@ -15,7 +15,7 @@ from clew.tui.screens.actions import ChatActions, ChatView
 from clew.tui.screens.help import build_overview
 from clew.tui.state.view import LinkState
 from clew.tui.widgets.activity import ActivityBar
-from clew.tui.widgets.bars import ApprovalBar, QueueBar, StatusBar, TitleBar
+from clew.tui.widgets.bars import ApprovalBar, CommandBar, QueueBar, StatusBar, TitleBar
 from clew.tui.widgets.completion_menu import CompletionMenu
 from clew.tui.widgets.prompt import Prompt
 from clew.tui.widgets.transcript import Transcript
@@ -107,6 +107,7 @@ class ChatScreen(ChatView):
             yield Static(id="reply")
             yield Static(id="help")
             yield ApprovalBar()
+            yield CommandBar()
             yield QueueBar()
             proposals = CompletionMenu()
             yield proposals
@@ -178,6 +179,7 @@ class ChatScreen(ChatView):
             return
         self.query_one(TitleBar).show_view(view)
         self.query_one(StatusBar).show_view(view)
+        self.query_one(CommandBar).show_view(view)
         self.query_one(QueueBar).show_view(view)
         self.query_one(ApprovalBar).show_view(view)
         self._actions.update_approvals(view.approvals)
@@ -347,4 +349,4 @@ def _bar_state(view: ViewState) -> tuple[object, ...]:
     """Return the parts of the view that the bars show."""
     live = (bool(view.live.text), bool(view.live.thinking))
     now = (view.link, view.trouble, view.gone, view.sending)
-    return now, view.answered, view.conversation, view.state, view.usage, live
+    return now, view.answered, view.conversation, view.state, view.usage, view.commands, live

@@ -87,6 +87,14 @@ def sending_lines(view: ViewState) -> list[str]:
     return [f"{flatten_text(item.text)}  {why}" for item in view.sending]
 
 
+def commands_summary(view: ViewState) -> str:
+    """Return how many commands run in the background, and the latest; "" for none."""
+    if not view.commands:
+        return ""
+    count = len(view.commands)
+    return f"{count} command{'s' * (count > 1)}: {flatten_text(view.commands[0])}"
+
+
 def approval_summary(approval: ApprovalShape) -> str:
     """Return the tool and the start of its arguments."""
     return f"{strip_controls(approval.tool)}({flatten_text(approval.args, 100)})"

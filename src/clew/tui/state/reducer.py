@@ -108,6 +108,13 @@ def set_usage(view: ViewState, conversation: ConversationShape, usage: UsageShap
     return replace(view, conversation=conversation, usage=usage)
 
 
+def set_commands(view: ViewState, conversation: str, commands: tuple[str, ...]) -> ViewState:
+    """Set the commands in the background; those of another conversation change nothing."""
+    if not view.shows(conversation) or view.commands == commands:
+        return view
+    return replace(view, commands=commands)
+
+
 def prepend_entries(
     view: ViewState,
     conversation: str,

@@ -132,6 +132,8 @@ class ViewState:
     answered: frozenset[str] = frozenset()
     #: Texts that are being sent, oldest first.
     sending: tuple[PendingText, ...] = ()
+    #: Commands in the background, the latest first.
+    commands: tuple[str, ...] = ()
     live: LiveResponse = field(default_factory=LiveResponse)
     #: Results whose calls are not loaded.
     strays: tuple[ToolCallResult, ...] = ()

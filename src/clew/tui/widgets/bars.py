@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from clew.tui.state.labels import (
     approval_summary,
+    commands_summary,
     context_gauge,
     queue_lines,
     sending_lines,
@@ -72,6 +73,20 @@ def _key_hints(view: ViewState, width: int) -> str:
     if width < _WIDE_COLUMNS:
         return "? keys · ^D leave"
     return "^O conversations · ^T lineage · ^L model · ? keys · ^D leave"
+
+
+class CommandBar(Static):
+    """Line with the commands that go on in the background."""
+
+    DEFAULT_CSS = """
+    CommandBar { height: 1; padding: 0 1; color: $text-muted; display: none; }
+    CommandBar.some { display: block; }
+    """
+
+    def show_view(self, view: ViewState) -> None:
+        told = commands_summary(view)
+        self.set_class(bool(told), "some")
+        self.update(_justify(Text(f"⚙ {told}"), Text("/ps shows more", style="italic")))
 
 
 class QueueBar(Static):
