@@ -6,13 +6,9 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import structlog
-
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import AsyncGenerator, Awaitable, Coroutine
-
-log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -41,10 +37,17 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any], grace: float | None = Non
         await asyncio.wait(tasks, timeout=grace)
     for task in tasks:
         if not task.done():
-            log.warning("task_left_behind", task=str(task))
+            _warn_of_task(task)
         elif not task.cancelled():
             # Retrieved, so that asyncio does not report it as lost.
             task.exception()
+
+
+def _warn_of_task(task: asyncio.Future[Any]) -> None:
+    # The sandbox, which imports this module, needs nothing but the standard library.
+    import structlog  # noqa: PLC0415  (as said)
+
+    structlog.get_logger(__name__).warning("task_left_behind", task=str(task))
 
 
 async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -> T:

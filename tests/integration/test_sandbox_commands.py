@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -208,6 +209,14 @@ async def test_root_in_the_sandbox_cannot_change_the_kernel(tmp_path: Path) -> N
 
 def test_the_interpreter_of_commands_has_no_packages_of_ours() -> None:
     assert find_python().executable != Path(sys.executable)
+
+
+def test_the_sandbox_needs_nothing_but_the_standard_library() -> None:
+    """As an ordinary user runs it, who may not read the packages of root."""
+    names = "runner, clew.sandbox.bubblewrap, clew.sandbox.network_proxy, clew.sandbox.escape_check"
+    source = str(Path(clew.__file__).parent.parent)
+    code = f"import sys; sys.path.insert(0, {source!r}); import clew.sandbox.{names}"
+    subprocess.run([find_python().executable, "-I", "-S", "-c", code], check=True)
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "no sandbox"])
