@@ -96,6 +96,7 @@ class Shop:
             before=history_digest(caller, before),
             now=history_digest(caller, [*said, HistoryMessage("user", item.text)]),
             answer=answer,
+            has_answers=bool(answer),
             base=tuple(InlineMessage(format="test/1", message=f'"{each.text}"') for each in said),
         )
         return (await self.submit(item, resent, new)).conversation_id
@@ -230,7 +231,7 @@ async def test_a_failed_question_is_part_of_what_stands(shop: Shop) -> None:
     await shop.finish(await shop.begin(first), TurnOutcome.FAILED)
     said = HistoryMessage("user", "one")
     resent = submissions.HistoryKey(
-        before=history_digest("me", [said]), now=b"n" * 32, answer="", base=()
+        before=history_digest("me", [said]), now=b"n" * 32, answer="", has_answers=False, base=()
     )
     assert (await shop.submit(shop.item("two"), resent)).conversation_id == first
 

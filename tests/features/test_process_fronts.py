@@ -70,7 +70,7 @@ async def test_the_model_feeds_reads_and_stops_its_commands(tmp_path: Path, stor
 
 
 async def test_input_of_a_command_on_the_host_is_decided_about_as_a_command() -> None:
-    facts = await make_process_facts({"action": "stop", "id": "prc_1"})
+    facts = await make_process_facts({"action": "list"})
     assert facts is not None
     assert facts.internal
 

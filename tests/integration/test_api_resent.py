@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from clew.core.ids import ConversationId
+from clew.store.transactions.grants import is_tainted
 from clew.testing import (
     Calls,
     Fail,
@@ -59,6 +61,10 @@ class Client:
         return said
 
 
+async def has_foreign_text(server: Server, conversation: str) -> bool:
+    return await server.store.read(is_tainted, ConversationId(conversation))
+
+
 async def post(server: Server, messages: Messages, **headers: str) -> httpx2.Response:
     return await server.http.post(
         "/v1/chat/completions", json={"messages": messages}, headers=headers
@@ -81,6 +87,7 @@ async def test_a_history_that_is_the_context_continues_in_its_conversation(
         for text in ("one", "two", "three"):
             await client.say(text)
         assert len(set(client.conversations)) == 1
+        assert not await has_foreign_text(server, client.conversations[0])
         view = await server.engine.get_view(
             await server.engine.resolve_name(client.conversations[0])
         )
@@ -109,6 +116,8 @@ async def test_a_history_that_came_from_elsewhere_is_taken_over_as_it_is(
     ]
     answer = await post(server, sent)
     assert answer.json()["choices"][0]["message"]["content"].endswith("one | two\n\nthree")
+    # What its answers have read is not known here.
+    assert await has_foreign_text(server, answer.headers["X-Clew-Conversation"])
     sent += [
         {"role": "assistant", "content": answer.json()["choices"][0]["message"]["content"]},
         {"role": "user", "content": "four"},

@@ -19,6 +19,7 @@ from clew.engine.exports import ConversationExporter
 from clew.engine.imports import ConversationImporter, ImportOutcome, ImportResult
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, hook_marks, leases
+from clew.store.transactions.grants import is_tainted
 from clew.wording import IMPORTED_NOTICE
 from tests import postgres
 from tests.contract import invariants
@@ -107,6 +108,8 @@ async def test_an_imported_conversation_continues_there(store_url: str, tmp_path
         assert ended.turn.outcome is TurnOutcome.ANSWERED
         assert len(world.model.sent[-1]) > 8, "with everything that was said before"
         assert (await world.engine.get_view(name)).routes == ()
+        # What it has read is not known here.
+        assert await world.store.inner.read(is_tainted, ConversationId(name))
         await world.engine.delete_conversation(name)
         assert await world.check() == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _CORE = "src/clew/core"
+_INPUTS = "tests/features/test_untrusted_inputs.py::test_"
 _POLICY = "tests/unit/test_policy.py::test_"
 
 APPROVALS = (
@@ -159,5 +160,37 @@ APPROVALS = (
         old="    if actual != found:\n",
         new="    if False:\n",
         test="tests/features/test_files_swapped.py::test_what_was_swapped_since_the_question_is_neither_read_nor_written",
+    ),
+    Mutation(
+        name="completion-taint",
+        mechanism="the end of what read text of strangers taints the conversation that is told",
+        file="src/clew/store/transactions/completions.py",
+        old="        untrusted=new.untrusted,\n",
+        new="",
+        test=f"{_INPUTS}each_input_that_nobody_said_is_of_strangers_if_they_may_have_written_it[sqlite]",
+    ),
+    Mutation(
+        name="job-taint",
+        mechanism="runs of a job that a tainted conversation asked for are tainted",
+        file="src/clew/features/schedule/firing.py",
+        old="untrusted=untrusted or job.untrusted,",
+        new="untrusted=untrusted,",
+        test=f"{_INPUTS}each_input_that_nobody_said_is_of_strangers_if_they_may_have_written_it[sqlite]",
+    ),
+    Mutation(
+        name="process-taint",
+        mechanism="a command in the background is followed through files until it ends",
+        file="src/clew/features/shell/processes.py",
+        old="        workspace_writes.continue_writes(t, call, process.id)\n",
+        new="        pass\n",
+        test=f"{_INPUTS}a_command_that_goes_on_after_its_call_still_writes_text_of_strangers[sqlite]",
+    ),
+    Mutation(
+        name="edit-taint",
+        mechanism="an edit that adds text of strangers taints its conversation",
+        file="src/clew/engine/channel_inbox.py",
+        old="            untrusted=isinstance(event, MessageEdited) and event.has_foreign_text,\n",
+        new="",
+        test="tests/integration/test_untrusted_messages.py::test_text_of_strangers_in_an_edit_taints_as_well",
     ),
 )

@@ -61,7 +61,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "shell": (("work", {"command": "ls"}), ("host", {"command": "ls"})),
     "run_python": (("work", {"code": "print(1)"}), ("host", {"code": "print(1)"})),
     "process": (
-        ("work", {"action": "stop", "id": "prc_0123"}),
+        ("work", {"action": "stop"}),
         ("work", {"action": "input", "text": "yes\n"}),
         ("host", {"action": "input", "text": "yes\n"}),
         ("host", {"action": "read"}),

@@ -54,6 +54,8 @@ class NewCompletion:
     cause: Cause
     #: The turn that began what has ended, if one did.
     turn: TurnId | None = None
+    #: Strangers may have written a part of the text.
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -144,6 +144,7 @@ class ChannelInbox:
             double_text=DoubleText.QUEUE,
             event=_make_event_key(account, event.event),
             payload=json.dumps({"original": original, "route": route.key, "text": text, **told}),
+            untrusted=isinstance(event, MessageEdited) and event.has_foreign_text,
         )
         done = await self._store.write(
             channel_inbox.apply_message_change,

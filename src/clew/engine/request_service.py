@@ -117,6 +117,7 @@ def build_history_key(history: ClientHistory, text: str) -> submissions.HistoryK
         before=histories.history_digest(history.caller, before),
         now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
         answer=answer,
+        has_answers=any(one.speaker == "assistant" for one in said),
         base=_build_base(said),
     )
 

@@ -20,7 +20,8 @@ from clew.core.journal import CallKey, CallReason, CallStatus
 from clew.engine.call_policy import CallPolicy
 from clew.engine.nested_calls import NestedCalls, is_same_call
 from clew.engine.store_retry import retry_shielded
-from clew.engine.workspace_taint import WorkspaceTaint, read_file_clock
+from clew.engine.workspace_taint import WorkspaceTaint
+from clew.sandbox.changed_files import read_file_clock
 from clew.store.transactions import approvals, attachments, entries, journal
 
 if TYPE_CHECKING:

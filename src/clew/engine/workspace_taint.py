@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 from clew.core.tool_facts import PathFact
-from clew.sandbox.changed_files import holds_changed_file
+from clew.sandbox.changed_files import holds_changed_file, read_file_clock
 from clew.store.transactions import grants, workspace_writes
 
 if TYPE_CHECKING:
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.engine.store_retry import RetryingStore
     from clew.store.contract import Tx
-
-
-def read_file_clock() -> int:
-    """Return the time in milliseconds by the clock that files get their times from."""
-    return time.time_ns() // 1_000_000
 
 
 class WorkspaceTaint:

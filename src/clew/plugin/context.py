@@ -54,13 +54,15 @@ class FeatureContext:
         id: str,
         text: str,
         turn: TurnId | None = None,
+        untrusted: bool = False,
     ) -> bool:
         """
         Tell the model of a conversation that something has ended; ``False`` if it is gone.
 
         ``kind`` and ``id`` say what: ``process``, ``prc_…``. The text joins the running turn, or
         begins one; it is never taken for a message of a person. The same end is told once.
-        ``turn`` is the one that began what has ended.
+        ``turn`` is the one that began what has ended. Text of which strangers may have written a
+        part is ``untrusted``: from then on, calls there that reach outside ask.
         """
         return await self.store.write(
             accept_completion,
@@ -70,5 +72,6 @@ class FeatureContext:
                 text=text,
                 cause=Cause(kind=kind, id=id),
                 turn=turn,
+                untrusted=untrusted,
             ),
         )

@@ -20,6 +20,11 @@ _MAX_FILES: Final = 20_000
 _SECONDS: Final = 1.0
 
 
+def read_file_clock() -> int:
+    """Return the time in milliseconds by the clock that files get their times from."""
+    return time.time_ns() // 1_000_000
+
+
 def holds_changed_file(places: Iterable[PathFact], writes: Sequence[WorkspaceWrite]) -> bool:
     """
     Return whether one of the writes made a file at one of the places.

@@ -150,6 +150,7 @@ def _tell_parent(t: Tx, child: Child) -> None:
             text=format_answer(child, read_answer(t, child), late=_find_delay(t, child)),
             cause=Cause(kind="agent", id=child.conversation_id),
             turn=child.parent_turn,
+            untrusted=is_tainted(t, child.conversation_id),
         ),
     )
     t.execute(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from clew.config.workspaces import find_workspace
 from clew.features.files.reading import decode_text
 from clew.plugin.declarations import WatchedText
+from clew.plugin.foreign_files import holds_foreign_text
 from clew.sandbox.errors import FileMissing, FileRefused
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ async def read_watched_file(context: FeatureContext, scope: Scope, path: str) ->
     workspace = find_workspace(context.settings, scope)
     text = await asyncio.to_thread(_read_file, workspace, path)
     inside = workspace.relative_path(path)
-    return WatchedText(text=text, untrusted=inside.startswith(_DOWNLOADS))
+    foreign = inside.startswith(_DOWNLOADS) or await holds_foreign_text(
+        context.store, str(workspace.root), str(workspace.root / inside)
+    )
+    return WatchedText(text=text, untrusted=foreign)
 
 
 def _read_file(workspace: Workspace, path: str) -> str:

@@ -16,10 +16,11 @@ from clew.core.text import truncate_middle
 from clew.core.tool_facts import CONFINED_LEVELS
 from clew.errors import ClewError, UsageError
 from clew.features.schedule import firing, runs
-from clew.features.schedule.jobs import lock_job
+from clew.features.schedule.jobs import lock_job, make_fire_id
 from clew.features.schedule.planning import FireState
 from clew.features.schedule.runs import RunState
 from clew.features.schedule.wording import format_task
+from clew.plugin.foreign_files import ProgramWrites
 from clew.sandbox.runner import run_command
 from clew.sandbox.selection import choose_sandbox
 
@@ -70,7 +71,8 @@ async def run_job_command(
     The model is asked, in the same commit, only if there is something new.
     """
     try:
-        output = await _poll(context, command.job, find_source)
+        name = make_fire_id(command.job.id, command.slot)
+        output = await _poll(context, command.job, name, find_source)
         await context.store.write(_store_output, command, output, rules.session_ids)
     except Exception as error:  # whatever it is, later slots must not wait for it
         if not isinstance(error, ClewError):
@@ -80,10 +82,10 @@ async def run_job_command(
 
 
 async def _poll(
-    context: FeatureContext, job: ScheduledJob, find_source: FindSource
+    context: FeatureContext, job: ScheduledJob, name: str, find_source: FindSource
 ) -> PolledOutput:
     if job.command is not None:
-        return await _run(context, job, job.command)
+        return await _run(context, job, job.command, name)
     source = find_source(job.kind.value)
     if source is None or job.watch is None:
         raise UsageError(f"nothing here can watch a {job.kind.value}: its feature is disabled")
@@ -94,7 +96,7 @@ async def _poll(
     )
 
 
-async def _run(context: FeatureContext, job: ScheduledJob, command: str) -> PolledOutput:
+async def _run(context: FeatureContext, job: ScheduledJob, command: str, name: str) -> PolledOutput:
     policy = make_sandbox_policy(context.settings)
     if job.level not in (None, policy.level) and policy.level not in CONFINED_LEVELS:
         raise UsageError(
@@ -103,12 +105,17 @@ async def _run(context: FeatureContext, job: ScheduledJob, command: str) -> Poll
         )
     sandbox = (await choose_sandbox(policy)).require_sandbox()
     argv = ["/bin/sh", "-c", _SHELL, "sh", command]
-    done = await run_command(argv, policy.make_request(job.scope), sandbox)
+    writes = ProgramWrites(
+        context.store, name, workspace=str(policy.workspace_of(job.scope).root), level=policy.level
+    )
+    async with writes.following(untrusted=job.untrusted):
+        done = await run_command(argv, policy.make_request(job.scope), sandbox)
     text = redact_secrets(strip_sequences(done.output)).strip()[-_MAX_OUTPUT:]
     return PolledOutput(
         text=text,
         ending=done.ending,
         failed=bool(done.exit_code),
+        untrusted=writes.untrusted,
         digest=_digest(done.exit_code, text),
     )
 
@@ -153,10 +160,16 @@ def _store_output(
 
 def _remember(t: Tx, job: ScheduledJob, output: PolledOutput) -> None:
     t.execute(
-        "UPDATE schedule_job SET output = $2, seen = $3 WHERE id = $1",
+        """
+        UPDATE schedule_job
+        SET output = $2, seen = $3, untrusted = CASE WHEN $4 = 1 THEN 1 ELSE untrusted END
+        WHERE id = $1
+        """,
         job.id,
         output.digest,
         None if job.watch is None else output.text,
+        # What it says now is repeated once it has changed.
+        int(output.untrusted and job.watch is not None),
     )
 
 

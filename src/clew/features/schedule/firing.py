@@ -247,7 +247,7 @@ def start_turn(
         conversation=conversation,
         double_text=DoubleText.STEER if job.place is JobPlace.HERE else DoubleText.QUEUE,
         answer_to=job.route,
-        untrusted=untrusted,
+        untrusted=untrusted or job.untrusted,
     )
     t.execute(
         "UPDATE schedule_fire SET input = $3, conversation = $4 WHERE job = $1 AND slot = $2",

@@ -15,6 +15,7 @@ from clew.features.schedule.reports import find_reports
 from clew.features.schedule.runs import get_run_state
 from clew.features.schedule.wording import describe_reason, format_fire, format_moments
 from clew.features.schedule.zones import find_zone
+from clew.store.transactions.grants import is_tainted
 from clew.store.transactions.inbox import read_payloads
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
         conversation=context.conversation,
         payload=json.dumps(_read_creator(t, context), ensure_ascii=False),
         level=context.sandbox_level,
+        untrusted=is_tainted(t, context.conversation),
     )
     return create_job(t, f"job_{name[:12]}", request, owner)
 

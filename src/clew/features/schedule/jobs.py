@@ -75,6 +75,8 @@ class ScheduledJob:
     command: str | None
     #: The sandbox level at which the command was allowed; ``None``: at any.
     level: str | None
+    #: Strangers may have written a part of its texts.
+    untrusted: bool
     #: The file or the URL that is watched, and its text when it was last told about.
     watch: str | None
     seen: str | None
@@ -124,7 +126,7 @@ class JobFire:
 _JOB_COLUMNS: LiteralString = (
     "id, title, scope, route, place, conversation, kind, task, command, rule, expression, zone,"
     " anchor, catch_up, quiet, quiet_if, payload, state, reason, until_at, max_runs, failures,"
-    " told_at, output, next_slot, due_at, asked_at, created_at, watch, seen, level"
+    " told_at, output, next_slot, due_at, asked_at, created_at, watch, seen, level, untrusted"
 )
 JOBS: Final = RecordQuery(
     ScheduledJob,
@@ -135,6 +137,7 @@ JOBS: Final = RecordQuery(
         "catch_up": CatchUp,
         "quiet": QuietRule,
         "state": JobState,
+        "untrusted": bool,
     },
 )
 FIRES: Final = RecordQuery(
@@ -167,7 +170,7 @@ def store_job(t: Tx, job: ScheduledJob) -> ScheduledJob:
         f"""
         INSERT INTO schedule_job ({_JOB_COLUMNS})
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)
+                $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)
         ON CONFLICT (id) DO NOTHING
         """,
         job.id, job.title, job.scope, job.route, job.place.value, job.conversation,
@@ -175,7 +178,7 @@ def store_job(t: Tx, job: ScheduledJob) -> ScheduledJob:
         job.catch_up.value, job.quiet.value, job.quiet_if, job.payload, job.state.value,
         job.reason, job.until_at, job.max_runs, job.failures, job.told_at, job.output,
         job.next_slot, job.due_at, job.asked_at, job.created_at, job.watch, job.seen,
-        job.level,
+        job.level, int(job.untrusted),
     )  # fmt: skip
     return get_job(t, job.id)
 

@@ -50,6 +50,8 @@ class JobOwner:
     payload: str = "{}"
     #: The sandbox level of its turn; ``None`` if an operator asked for it.
     level: str | None = None
+    #: The conversation has read text of strangers, which the request may repeat.
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,6 +119,7 @@ def create_job(t: Tx, job_id: str, request: JobRequest, owner: JobOwner) -> Sche
             task=request.task.strip(),
             command=None if request.command is None else request.command.strip(),
             level=None if request.command is None else owner.level,
+            untrusted=owner.untrusted,
             watch=None if request.watch is None else request.watch.strip(),
             seen=None,
             rule=text.kind,

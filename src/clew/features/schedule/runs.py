@@ -11,11 +11,16 @@ from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId
 from clew.core.inbox import InboxOutcome
 from clew.core.turn import TurnOutcome, TurnState
-from clew.features.schedule.jobs import FIRES, find_chat_conversation, lock_job
+from clew.features.schedule.jobs import (
+    FIRES,
+    find_chat_conversation,
+    lock_job,
+    make_fire_id,
+)
 from clew.features.schedule.planning import FireState, SkipReason
 from clew.features.schedule.wording import format_failure, format_recovery
 from clew.features.schedule.zones import find_zone, to_local
-from clew.store.transactions import inbox
+from clew.store.transactions import inbox, workspace_writes
 from clew.store.transactions.deliveries import deliver_to_chat
 
 if TYPE_CHECKING:
@@ -90,6 +95,10 @@ def end_run(t: Tx, job: ScheduledJob, slot: int, found: RunState) -> bool:
     )
     if not ended:
         return False
+    if job.command is not None:
+        # Its process may have died before it could store that.
+        at = t.now + workspace_writes.CLOCK_SKEW
+        workspace_writes.end_program(t, make_fire_id(job.id, slot), at=at, untrusted=False)
     if found.state is FireState.FAILED:
         _record_failure(t, job, slot, found.reason or "")
     elif found.state is FireState.DONE and job.failures:

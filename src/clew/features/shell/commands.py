@@ -142,7 +142,7 @@ async def _ask(context: TurnContext, call: ShellCall) -> ShellProcess:
         background=call.background,
         created_at=0,
     )
-    return await context.services.store.write(processes.ask_process, asked)
+    return await context.services.store.write(processes.ask_process, asked, context.call_key)
 
 
 async def _start(context: TurnContext, process: ShellProcess, call: ShellCall) -> ShellProcess:
@@ -199,7 +199,9 @@ async def _wait(context: TurnContext, process: ShellProcess, call: ShellCall) ->
         seconds = max(1.0, call.foreground - waited)
         process = await supervision.wait_for_end(services, process, seconds=seconds)
     if process.state.is_open:
-        process = await services.store.write(processes.set_background, process.id, on=True)
+        process = await services.store.write(
+            processes.set_background, process.id, on=True, call=context.call_key
+        )
     output = supervision.read_output(services.settings, process, limit)
     if process.state.is_open:
         return format_unfinished(process, output, asked=False)

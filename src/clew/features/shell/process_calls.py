@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.scope import LOCAL
+from clew.core.tool_facts import CONFINED_LEVELS
 from clew.errors import NotFound, UsageError
 from clew.features.shell import front, processes, supervision
 from clew.features.shell.commands import STOP_PATIENCE
 from clew.features.shell.wording import format_result
 from clew.plugin import get_turn_context
+from clew.sandbox.changed_files import read_file_clock
+from clew.store.transactions.grants import is_tainted
 
 if TYPE_CHECKING:
     from clew.features.shell.processes import ShellProcess
     from clew.plugin import TurnContext
+    from clew.store.contract import Tx
 
 _BY_MODEL = "the agent"
 
@@ -67,10 +71,17 @@ async def send(name: str, text: str, *, end: bool) -> str:
     process = await _find(context, name)
     key = context.call_key
     assert key is not None
+    await context.services.store.write(_mark_input, process)
     front.send_input(
         context.services, process, f"{key.turn_id} {key.step} {key.call_id}", text, end=end
     )
     return "Sent."
+
+
+def _mark_input(t: Tx, process: ShellProcess) -> None:
+    """Store what a process writes from now on as of strangers, if its conversation read them."""
+    if process.state.is_open and is_tainted(t, process.conversation):
+        processes.taint_process(t, process, at=read_file_clock())
 
 
 async def stop(name: str) -> str:
@@ -99,3 +110,13 @@ async def find_level(name: str) -> str | None:
         return (await _find(context, name)).level
     except (NotFound, UsageError):
         return context.sandbox_level
+
+
+async def tells_foreign_text(name: str) -> bool:
+    """Return whether the output of a process may hold text of strangers."""
+    context = _get_context()
+    try:
+        process = await _find(context, name)
+    except (NotFound, UsageError):
+        return context.sandbox_level not in CONFINED_LEVELS
+    return await supervision.tells_foreign_text(context.services, process)

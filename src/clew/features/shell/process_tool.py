@@ -48,13 +48,14 @@ async def make_process_facts(arguments: Mapping[str, Any]) -> ToolFacts | None:
     """Return the facts about a call: input of a command that nothing confines is a command."""
     from clew.features.shell import process_calls
 
-    action = arguments.get("action", "list")
-    if action in ("list", "stop"):
+    action, name = arguments.get("action", "list"), arguments.get("id", "")
+    if action == "list":
         return ToolFacts(internal=True)
-    level = await process_calls.find_level(arguments.get("id", ""))
+    if action in ("read", "stop"):
+        foreign = await process_calls.tells_foreign_text(name)
+        return ToolFacts(internal=True, untrusted_result=foreign)
+    level = await process_calls.find_level(name)
     confined = level in CONFINED_LEVELS
-    if action == "read":
-        return ToolFacts(internal=True, untrusted_result=not confined)
     return ToolFacts(
         command=arguments.get("text"),
         sandbox=level,

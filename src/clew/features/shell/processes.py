@@ -11,6 +11,7 @@ from clew.core.completion import Cause, NewCompletion, make_completion_id
 from clew.core.scope import LOCAL
 from clew.errors import NotFound
 from clew.store.records import RecordQuery
+from clew.store.transactions import workspace_writes
 from clew.store.transactions.completions import accept_completion
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The cause of the completions of processes.
 CAUSE: Final = "process"
+#: The level of the sandbox at which a command writes nothing.
+_READ_ONLY: Final = "read"
 
 
 class ProcessState(enum.Enum):
@@ -103,7 +106,7 @@ def make_process_id(key: CallKey) -> str:
     return f"prc_{digest[:16]}"
 
 
-def ask_process(t: Tx, process: ShellProcess) -> ShellProcess:
+def ask_process(t: Tx, process: ShellProcess, call: CallKey) -> ShellProcess:
     """Store that a process is to be started; repeating it returns the first one as it is now."""
     t.execute(
         """
@@ -122,7 +125,7 @@ def ask_process(t: Tx, process: ShellProcess) -> ShellProcess:
         int(process.background),
         t.now,
     )
-    return get_process(t, process.id)
+    return _continue_writes(t, get_process(t, process.id), call)
 
 
 def mark_running(t: Tx, process: str) -> None:
@@ -137,8 +140,12 @@ def mark_running(t: Tx, process: str) -> None:
     )
 
 
-def set_background(t: Tx, process: str, *, on: bool) -> ShellProcess:
-    """Have the model be told the end of a process, or a call wait for it; unless it has ended."""
+def set_background(t: Tx, process: str, *, on: bool, call: CallKey | None = None) -> ShellProcess:
+    """
+    Have the model be told the end of a process, or a call wait for it; unless it has ended.
+
+    ``call`` is the one that began it, if it waited until now.
+    """
     t.execute(
         """
         UPDATE shell_process SET background = $2
@@ -147,7 +154,21 @@ def set_background(t: Tx, process: str, *, on: bool) -> ShellProcess:
         process,
         int(on),
     )
-    return get_process(t, process)
+    return _continue_writes(t, get_process(t, process), call)
+
+
+def _continue_writes(t: Tx, process: ShellProcess, call: CallKey | None) -> ShellProcess:
+    """Store that an open process in the background writes beyond the end of its call."""
+    if call is not None and process.background and process.state.is_open:
+        workspace_writes.continue_writes(t, call, process.id)
+    return process
+
+
+def taint_process(t: Tx, process: ShellProcess, *, at: int) -> None:
+    """Store that a process in the background was given text that strangers may have written."""
+    workspace_writes.record_program(
+        t, process.id, process.workspace, at=at, untrusted=True, unseen=True
+    )
 
 
 def request_stop(t: Tx, process: str, reason: str) -> ShellProcess:
@@ -163,11 +184,14 @@ def request_stop(t: Tx, process: str, reason: str) -> ShellProcess:
     return get_process(t, process)
 
 
-def settle_process(t: Tx, process: str, end: ProcessEnd, *, text: str) -> ShellProcess:
+def settle_process(
+    t: Tx, process: str, end: ProcessEnd, *, text: str, untrusted: bool
+) -> ShellProcess:
     """
     Store the end of a process, and tell the model of one in the background, in one commit.
 
-    Repeating it, here or on another gateway, changes nothing.
+    Its output is ``untrusted`` if it may hold text of strangers. Repeating it, here or on
+    another gateway, changes nothing.
     """
     changed = t.execute(
         """
@@ -189,18 +213,32 @@ def settle_process(t: Tx, process: str, end: ProcessEnd, *, text: str) -> ShellP
         t.now,
     )
     found = get_process(t, process)
-    if changed and found.background:
-        _wake(t, found, text)
+    if changed:
+        untrusted = _end_writes(t, found, end, untrusted=untrusted)
+        if found.background:
+            _wake(t, found, text, untrusted=untrusted)
     return get_process(t, process)
 
 
-def _wake(t: Tx, process: ShellProcess, text: str) -> None:
+def _end_writes(t: Tx, process: ShellProcess, end: ProcessEnd, *, untrusted: bool) -> bool:
+    """Store that a process writes no more; return whether text of strangers reached it."""
+    if untrusted and process.background and process.level != _READ_ONLY:
+        began_at = process.started_at or process.created_at
+        workspace_writes.record_program(
+            t, process.id, process.workspace, at=began_at, untrusted=True, unseen=False
+        )
+    at = end.ended_at or t.now + workspace_writes.CLOCK_SKEW
+    return workspace_writes.end_program(t, process.id, at=at, untrusted=untrusted)
+
+
+def _wake(t: Tx, process: ShellProcess, text: str, *, untrusted: bool) -> None:
     new = NewCompletion(
         id=make_completion_id(process.id),
         conversation=process.conversation,
         text=text,
         cause=Cause(kind=CAUSE, id=process.id),
         turn=process.turn,
+        untrusted=untrusted,
     )
     if accept_completion(t, new):
         t.execute("UPDATE shell_process SET woken = $2 WHERE id = $1", process.id, new.id)

@@ -7,9 +7,11 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.known_secrets import redact_secrets
+from clew.core.tool_facts import CONFINED_LEVELS
 from clew.features.shell import processes
 from clew.features.shell.processes import ProcessEnd, ProcessState
 from clew.features.shell.wording import LOST, TAIL, clean_output, format_completion
+from clew.plugin.foreign_files import holds_foreign_text
 from clew.sandbox.process_folder import Life, ProcessFolder
 
 if TYPE_CHECKING:
@@ -86,8 +88,20 @@ async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess
         return process
     if end.state is ProcessState.LOST:
         await folder.end_elsewhere()
-    text = format_completion(process, end)
-    return await context.store.write(processes.settle_process, process.id, end, text=text)
+    return await context.store.write(
+        processes.settle_process,
+        process.id,
+        end,
+        text=format_completion(process, end),
+        untrusted=await tells_foreign_text(context, process),
+    )
+
+
+async def tells_foreign_text(context: FeatureContext, process: ShellProcess) -> bool:
+    """Return whether the output of a process may hold text of strangers, by what it can read."""
+    if process.level not in CONFINED_LEVELS:
+        return True
+    return await holds_foreign_text(context.store, process.workspace)
 
 
 async def settle_unstarted(context: FeatureContext, process: ShellProcess) -> None:
@@ -96,7 +110,9 @@ async def settle_unstarted(context: FeatureContext, process: ShellProcess) -> No
     if folder.look() is Life.NEW:
         end = ProcessEnd(state=ProcessState.STOPPED, why=process.stop_reason)
         text = format_completion(process, end)
-        await context.store.write(processes.settle_process, process.id, end, text=text)
+        await context.store.write(
+            processes.settle_process, process.id, end, text=text, untrusted=False
+        )
 
 
 async def wait_for_end(

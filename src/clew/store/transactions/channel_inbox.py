@@ -190,7 +190,7 @@ def _apply_change(
         if text is None:
             inbox.cancel_item(t, original.id, note=SystemNote.MESSAGE_DELETED.value)
         else:
-            inbox.edit_message(t, original.id, text)
+            inbox.edit_message(t, original.id, text, untrusted=item.untrusted)
         return ChangeOutcome.DONE
     if original.turn_id is None:
         return ChangeOutcome.DONE

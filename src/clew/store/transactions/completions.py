@@ -66,6 +66,7 @@ def accept_completion(t: Tx, new: NewCompletion) -> bool:
         text=new.text,
         double_text=DoubleText.STEER,
         payload=json.dumps(write_payload(new.cause, [payload for _, payload in begun_by])),
+        untrusted=new.untrusted,
     )
     routes = [Route.parse(route) for route, _ in begun_by if route is not None]
     is_task = read_task(payload for _, payload in begun_by) is not None

@@ -308,11 +308,13 @@ def _store_turn(t: Tx, record: Record) -> None:
 
 
 def _store_input(t: Tx, record: Record) -> None:
+    # The file does not tell what the conversation has read, and anybody may have made it.
     t.execute(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
-                           received_at, due_at, outcome, turn_id, step, note, resolved_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                           received_at, due_at, outcome, turn_id, step, note, resolved_at,
+                           untrusted)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1)
         ON CONFLICT (id) DO NOTHING
         """,
         record["id"],

@@ -345,15 +345,16 @@ def _resolve_item(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) ->
     return conversation is not None
 
 
-def edit_message(t: Tx, inbox_id: InboxId, text: str) -> bool:
+def edit_message(t: Tx, inbox_id: InboxId, text: str, *, untrusted: bool = False) -> bool:
     """Change the text of an open message; ``False`` if it was consumed already."""
     conversation = t.fetch_value(
         """
-        UPDATE inbox SET text = $2
+        UPDATE inbox SET text = $2, untrusted = CASE WHEN $3 = 1 THEN 1 ELSE untrusted END
         WHERE id = $1 AND outcome IS NULL AND kind = 'message' RETURNING conversation_id
         """,
         inbox_id,
         text,
+        int(untrusted),
     )
     if conversation is not None:
         t.notify(conversation)

@@ -62,6 +62,7 @@ class HistoryKey:
     now: bytes
     #: Text of the last answer in it.
     answer: str
+    has_answers: bool
     #: The history itself, as the base of a new conversation.
     base: Base
 
@@ -93,7 +94,11 @@ def submit_input(
     elif known := find_known_input(t, item):
         return known
     if isinstance(target, HistoryKey):
-        target = _open_continued(t, target, item, new_conversation, session_ids)
+        history = target
+        target = _open_continued(t, history, item, new_conversation, session_ids)
+        if target == new_conversation and history.has_answers:
+            # Nobody knows here what the answers that the client sends along have read.
+            item = replace(item, untrusted=True)
     elif isinstance(target, Route):
         if item.sender is not None:
             decision = decide_account_access(t, item.sender, target)

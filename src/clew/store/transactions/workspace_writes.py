@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Paths of unseen writes that are looked at: with more, any file counts.
 _MAX_PATHS: Final = 1_000
 #: Milliseconds by which the clocks of a database and a gateway may differ.
-_CLOCK_SKEW: Final = 60_000
+CLOCK_SKEW: Final = 60_000
 
 
 def record_writes(  # noqa: PLR0913  (each is a column of its own)
@@ -56,15 +56,68 @@ def record_writes(  # noqa: PLR0913  (each is a column of its own)
 
 def end_writes(t: Tx, key: CallKey, *, at: int, untrusted: bool) -> None:
     """Store that a call has ended; it may have copied what is ``untrusted``."""
+    _end(t, _name_call(key), at=at, untrusted=untrusted)
+
+
+def _end(t: Tx, name: str, *, at: int, untrusted: bool) -> None:
     t.execute(
         """
         UPDATE workspace_write
         SET ended_at = $2, untrusted = CASE WHEN $3 = 1 THEN 1 ELSE untrusted END
         WHERE call = $1 AND ended_at IS NULL
         """,
-        _name_call(key),
+        name,
         at,
         int(untrusted),
+    )
+
+
+def continue_writes(t: Tx, key: CallKey, program: str) -> None:
+    """Store that a program which a call began goes on writing what the call writes."""
+    t.execute(
+        """
+        INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen)
+        SELECT $2, '', workspace, path, began_at, untrusted, unseen FROM workspace_write
+        WHERE call = $1
+        ON CONFLICT (call, path) DO NOTHING
+        """,
+        _name_call(key),
+        program,
+    )
+
+
+def record_program(
+    t: Tx, program: str, workspace: str, *, at: int, untrusted: bool, unseen: bool
+) -> None:
+    """
+    Store that a program which is no call writes a workspace, until ``end_program``.
+
+    Repeating it keeps the first time; once ``untrusted``, it stays so.
+    """
+    t.execute(
+        """
+        INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen)
+        VALUES ($1, '', $2, '', $3, $4, $5)
+        ON CONFLICT (call, path) DO UPDATE SET untrusted = CASE
+            WHEN $4 = 1 THEN 1 ELSE workspace_write.untrusted END
+        """,
+        program,
+        workspace,
+        at,
+        int(untrusted),
+        int(unseen),
+    )
+
+
+def end_program(t: Tx, program: str, *, at: int, untrusted: bool) -> bool:
+    """
+    Store that a program writes no more; it may have copied what is ``untrusted``.
+
+    :return: whether text of strangers may have reached it
+    """
+    _end(t, program, at=at, untrusted=untrusted)
+    return untrusted or t.exists(
+        "SELECT 1 FROM workspace_write WHERE call = $1 AND untrusted = 1 LIMIT 1", program
     )
 
 
@@ -111,7 +164,7 @@ def list_untrusted_writes(t: Tx, workspace: str) -> list[WorkspaceWrite]:
             WHERE w.workspace = $1 AND w.untrusted = 1
             """,
             workspace,
-            _CLOCK_SKEW,
+            CLOCK_SKEW,
         )
     ]
 

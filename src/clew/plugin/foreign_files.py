@@ -1,0 +1,73 @@
+"""Text of strangers in the files of a workspace, for programs that are no tool calls."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from clew.core.tool_facts import CONFINED_LEVELS, PathFact
+from clew.sandbox.changed_files import holds_changed_file, read_file_clock
+from clew.store.transactions import workspace_writes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from clew.core.call_reach import WorkspaceWrite
+    from clew.store.contract import Store
+
+#: The level of the sandbox at which a command writes nothing.
+_READ_ONLY: Final = "read"
+
+
+async def holds_foreign_text(store: Store, workspace: str, path: str | None = None) -> bool:
+    """Return whether a file, or any of a workspace, may hold text of strangers."""
+    writes = await store.read(workspace_writes.list_untrusted_writes, workspace)
+    return bool(writes) and await asyncio.to_thread(_holds_changed, workspace, path, writes)
+
+
+def _holds_changed(workspace: str, path: str | None, writes: Sequence[WorkspaceWrite]) -> bool:
+    if path is None:
+        return holds_changed_file([PathFact(path=workspace, inside=True, extent="tree")], writes)
+    # A link, and what it leads to.
+    places = [PathFact(path=one, inside=True) for one in {path, os.path.realpath(path)}]
+    return holds_changed_file(places, writes)
+
+
+class ProgramWrites:
+    """What a command that no call began writes, and whether its output may be of strangers."""
+
+    def __init__(self, store: Store, name: str, *, workspace: str, level: str) -> None:
+        self._store, self._name = store, name
+        self._workspace, self._level = workspace, level
+        self.untrusted = False
+
+    @asynccontextmanager
+    async def following(self, *, untrusted: bool) -> AsyncGenerator[None]:
+        """Follow the command while it runs; ``untrusted`` if strangers may have written it."""
+        self.untrusted = untrusted or await self._reads_foreign_text()
+        if self._level != _READ_ONLY:
+            await self._store.write(
+                workspace_writes.record_program,
+                self._name,
+                self._workspace,
+                at=read_file_clock(),
+                untrusted=self.untrusted,
+                unseen=self._level in CONFINED_LEVELS,
+            )
+        try:
+            yield
+        finally:
+            self.untrusted = self.untrusted or await self._reads_foreign_text()
+            await self._store.write(
+                workspace_writes.end_program,
+                self._name,
+                at=read_file_clock(),
+                untrusted=self.untrusted,
+            )
+
+    async def _reads_foreign_text(self) -> bool:
+        if self._level not in CONFINED_LEVELS:
+            return True
+        return await holds_foreign_text(self._store, self._workspace)
