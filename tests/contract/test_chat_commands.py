@@ -44,8 +44,11 @@ async def house(store_url: str, tmp_path: Path) -> AsyncIterator[House]:
         yield opened
 
 
-async def _do(house: House, text: str, *, at: Route = CHAT) -> ChatCommandReply:
-    return await CommandRunner(house.engine).run_command(text, target=at, viewer=scope_of(at))
+async def _do(
+    house: House, text: str, *, at: Route = CHAT, from_program: bool = False
+) -> ChatCommandReply:
+    runner = CommandRunner(house.engine, from_program=from_program)
+    return await runner.run_command(text, target=at, viewer=scope_of(at))
 
 
 async def test_an_unknown_command_gets_a_hint_and_never_silence(house: House) -> None:
@@ -362,6 +365,8 @@ async def test_approve_and_deny_answer_what_waits_here_and_only_here(
         await house.engine.sessions.resume_conversation(elsewhere, accepted.conversation_id)
         assert "Nothing is waiting" in (await _do(house, command, at=elsewhere)).text
         assert "no question 2" in (await _do(house, "/approve 2")).text
+        unnamed = (await _do(house, command, from_program=True)).text
+        assert "name the question by its id, /" in unnamed
         assert (await _do(house, command)).text == said
         assert outcome in (await house.end(accepted)).text
         assert "Nothing is waiting" in (await _do(house, command)).text

@@ -199,6 +199,12 @@ async def test_a_call_that_a_person_refuses_or_stops_is_reported_too(tmp_path: P
                 "a question",
                 seconds=SOON,
             )
+            if command != "/stop":
+                [question] = await product.engine.list_approvals(talk)
+                # A program may not have shown it: it has to name it.
+                await product.command(client, command)
+                assert await product.engine.list_approvals(talk) == [question]
+                command += f" {question.id}"
             await product.command(client, command)
             await product.at_rest()
         await product.engine.wait_until_idle()

@@ -122,6 +122,14 @@ APPROVALS = (
         test="tests/integration/test_channel_approvals.py::test_a_message_answers_no_question_that_came_after_it_was_written",
     ),
     Mutation(
+        name="named-questions",
+        mechanism="a program answers no question that it does not name",
+        file="src/clew/api/handlers/settings.py",
+        old="call.context.commands, from_program=True)",
+        new="call.context.commands)",
+        test="tests/integration/test_hooks_on_every_front.py::test_a_call_that_a_person_refuses_or_stops_is_reported_too",
+    ),
+    Mutation(
         name="file-taint",
         mechanism="a file that a tainted conversation wrote taints whoever reads it",
         file="src/clew/engine/workspace_taint.py",

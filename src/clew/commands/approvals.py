@@ -65,6 +65,11 @@ async def _answer_questions(ctx: CommandContext, answer: _Answer, *, yes: bool) 
             NOT_ALLOWED_NOTICE if others else "Nothing is waiting for your approval here."
         )
     word = "approve" if yes else "deny"
+    if ctx.from_program and not answer.which.startswith("apr_"):
+        # Nothing tells what the program had shown when its person wrote this.
+        raise UsageError(
+            f"nothing was answered: name the question by its id, {_list_ways(questions, word)}"
+        )
     chosen = _select_questions(questions, answer.which, word=word)
     if answer.keep is not None:
         _require_offers(chosen)
@@ -130,7 +135,7 @@ def _select_questions(
         return [_find_question(questions, argument)]
     fitting = [one for one in questions if argument in ("", "all", str(one.number))]
     if fitting and not any(one.was_seen for one in fitting):
-        ways = ", ".join(f"/{word} {one.approval.id} ({one.approval.tool})" for one in fitting)
+        ways = _list_ways(fitting, word)
         raise UsageError(f"nothing was answered: a question came after you wrote this: {ways}")
     questions = [one for one in questions if one.was_seen]
     if argument == "all" or (not argument and len(questions) == 1):
@@ -146,9 +151,13 @@ def _select_questions(
     if not chosen:
         raise UsageError(f"there is no question {place} that waits; these do: {listed}")
     if len(chosen) > 1:
-        ways = ", ".join(f"/{word} {one.approval.id} ({one.approval.tool})" for one in chosen)
+        ways = _list_ways(chosen, word)
         raise UsageError(f"{len(chosen)} questions of several turns are number {place}: {ways}")
     return chosen
+
+
+def _list_ways(questions: Sequence[NumberedApproval], word: str) -> str:
+    return ", ".join(f"/{word} {one.approval.id} ({one.approval.tool})" for one in questions)
 
 
 def _find_question(questions: Sequence[NumberedApproval], id_: str) -> NumberedApproval:

@@ -55,6 +55,8 @@ class CommandContext:
     who: ChannelActor | None = None
     #: Their message, on chat platforms.
     written: WrittenMessage | None = None
+    #: A program sent it, which may have read a question or not: it has to name the question's id.
+    from_program: bool = False
     #: Called once the command is queued: later messages come after it.
     on_filed: Callable[[], None] = lambda: None
 

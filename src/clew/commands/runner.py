@@ -38,10 +38,20 @@ def is_command(text: str) -> bool:
 
 
 class CommandRunner:
-    """Runs the commands of a registry against an engine."""
+    """
+    Runs the commands of a registry against an engine.
 
-    def __init__(self, engine: Engine, commands: CommandRegistry = BUILTIN_REGISTRY) -> None:
-        self._engine, self._commands = engine, commands
+    Those that come ``from_program`` answer questions by their ids only.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        commands: CommandRegistry = BUILTIN_REGISTRY,
+        *,
+        from_program: bool = False,
+    ) -> None:
+        self._engine, self._commands, self._from_program = engine, commands, from_program
 
     async def run_command(
         self,
@@ -85,6 +95,7 @@ class CommandRunner:
                 operator=operator,
                 who=who,
                 written=written,
+                from_program=self._from_program,
                 on_filed=on_filed,
             )
             return await command.run(context, argument)

@@ -53,9 +53,12 @@ async def list_commands(call: OperationCall, given: params.NoParams) -> Commands
 
 
 async def run_command(call: OperationCall, given: params.RunParams) -> CommandReply:
-    runner = CommandRunner(call.engine, call.context.commands)
+    runner = CommandRunner(call.engine, call.context.commands, from_program=True)
     reply = await runner.run_command(
-        given.text, target=call.target, viewer=call.context.viewer, on_filed=call.release_order
+        given.text,
+        target=call.target,
+        viewer=call.context.viewer,
+        on_filed=call.release_order,
     )
     return CommandReply(
         text=reply.text,

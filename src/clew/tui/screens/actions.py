@@ -160,8 +160,8 @@ class ChatActions:
             "compact": self.show_compaction,
             "help": self.show_help,
         }
-        if name == "approve":
-            # Nothing may be approved unseen.
+        if name in ("approve", "deny"):
+            # Nothing may be answered unseen.
             self.open_screen(self.show_approvals)
         elif name in screens and not argument:
             self.open_screen(screens[name])
