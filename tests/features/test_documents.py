@@ -13,8 +13,8 @@ import pytest
 from clew.documents import document_converter, document_text
 from clew.documents.conversion_process import convert_in_process
 from clew.documents.document_text import DocumentRefused, may_be_document, read_document
-from clew.features.files.access import LocatedPath
 from clew.features.files.reading import read_lines
+from clew.features.files.turn_workspace import LocatedPath
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.workspace import Workspace
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.features.files import searching
-from clew.features.files.access import LocatedPath
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.listing import MAX_NAMES, list_folder
 from clew.features.files.reading import MAX_CHARS, MAX_LINE_CHARS, read_lines
 from clew.features.files.searching import MAX_DOCUMENTS, MAX_MATCHES, search_lines
+from clew.features.files.turn_workspace import LocatedPath
 from clew.sandbox.errors import FileRefused, quote_path
 from clew.sandbox.workspace import Workspace
 from tests.features.test_documents import make_archive, make_pdf, make_word

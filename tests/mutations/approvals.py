@@ -164,7 +164,7 @@ APPROVALS = (
     Mutation(
         name="outside-links",
         mechanism="no link is followed outside of the workspace",
-        file="src/clew/features/files/access.py",
+        file="src/clew/features/files/turn_workspace.py",
         old="    if actual != found:\n",
         new="    if False:\n",
         test="tests/features/test_files_swapped.py::test_what_was_swapped_since_the_question_is_neither_read_nor_written",

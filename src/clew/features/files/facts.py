@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.features.files.access import get_workspace, locate, normalize_path
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.reading import decode_text
+from clew.features.files.turn_workspace import get_workspace, locate, normalize_path
 from clew.features.files.writing import read_content
 from clew.plugin import PathFact, ToolFacts
 from clew.sandbox.errors import FileRefused, PathLeadsElsewhere

@@ -14,8 +14,8 @@ from clew.features.files.restrictions import describe_left_out
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from clew.features.files.access import LocatedPath
     from clew.features.files.restrictions import Restriction
+    from clew.features.files.turn_workspace import LocatedPath
     from clew.sandbox.workspace import FolderEntry, Workspace
 
 #: Names in one result.

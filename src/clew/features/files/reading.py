@@ -11,7 +11,7 @@ from clew.documents.document_text import DocumentRefused, may_be_document, read_
 from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:
-    from clew.features.files.access import LocatedPath
+    from clew.features.files.turn_workspace import LocatedPath
 
 #: Characters of one result: a longer one would be shortened in the middle.
 MAX_CHARS: Final = 50_000

@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from clew.core.call_policy import JudgedTurn, Verdict, restricts_path
-from clew.features.files.access import require_context
+from clew.features.files.turn_workspace import require_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from clew.features.files.access import LocatedPath
+    from clew.features.files.turn_workspace import LocatedPath
 
     #: Tells of a path below the place whether it is left out.
     Restriction: TypeAlias = Callable[[str], bool]

@@ -17,8 +17,8 @@ from clew.features.files.restrictions import describe_left_out
 from clew.sandbox.errors import FileRefused, FileTooLarge
 
 if TYPE_CHECKING:
-    from clew.features.files.access import LocatedPath
     from clew.features.files.restrictions import Restriction
+    from clew.features.files.turn_workspace import LocatedPath
 
 #: Lines in one result, and characters of each.
 MAX_MATCHES: Final = 200

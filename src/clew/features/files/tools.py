@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 async def read_file(path: str, line: int = 1, lines: int = 2000) -> str:
     """Read a text file, PDF, docx or xlsx of the workspace, from a line on."""
     from clew.features.files import reading
-    from clew.features.files.access import locate
+    from clew.features.files.turn_workspace import locate
 
     return await reading.read_lines(locate(path), line=line, lines=lines)
 
@@ -27,8 +27,8 @@ async def read_file(path: str, line: int = 1, lines: int = 2000) -> str:
 def list_files(path: str = ".", names: str = "*", recursive: bool = False) -> str:
     """List a folder; ``names`` is a glob."""
     from clew.features.files import listing
-    from clew.features.files.access import locate
     from clew.features.files.restrictions import find_restriction
+    from clew.features.files.turn_workspace import locate
 
     place = locate(path)
     hidden = find_restriction("list_files", place)
@@ -38,8 +38,8 @@ def list_files(path: str = ".", names: str = "*", recursive: bool = False) -> st
 async def search_files(pattern: str, path: str = ".", names: str = "*") -> str:
     """Find the lines of files that match a regular expression; ``names`` is a glob."""
     from clew.features.files import searching
-    from clew.features.files.access import locate
     from clew.features.files.restrictions import find_restriction
+    from clew.features.files.turn_workspace import locate
 
     place = locate(path)
     hidden = find_restriction("search_files", place)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.features.files import changes
-from clew.features.files.access import changing_files, require_room
 from clew.features.files.changes import hash_content
+from clew.features.files.turn_workspace import changing_files, require_room
 from clew.features.files.writing import read_content
 from clew.sandbox.errors import FileRefused, WorkspaceFull
 from clew.sandbox.workspace import Workspace

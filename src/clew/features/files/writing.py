@@ -11,9 +11,9 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from clew.features.files import changes
-from clew.features.files.access import changing_files, locate, require_context, require_room
 from clew.features.files.changes import FileChange, hash_content
 from clew.features.files.editing import encode_text, replace_text
+from clew.features.files.turn_workspace import changing_files, locate, require_context, require_room
 from clew.sandbox.errors import FileMissing, FileRefused
 
 if TYPE_CHECKING:

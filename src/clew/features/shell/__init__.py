@@ -123,7 +123,7 @@ def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[.
 
 async def can_run(context: TurnContext) -> bool:
     """Return whether there is a sandbox for the turn's commands; ``clew doctor`` says why not."""
-    from clew.features.shell.access import find_sandbox  # noqa: PLC0415  (declared by every command, needed by few)
+    from clew.features.shell.turn_sandbox import find_sandbox  # noqa: PLC0415  (declared by every command, needed by few)
 
     return (await find_sandbox(context)).sandbox is not None
 

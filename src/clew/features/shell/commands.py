@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from clew.background import shield_until_done
 from clew.errors import StoreError
 from clew.features.shell import processes, supervision
-from clew.features.shell.access import find_sandbox
 from clew.features.shell.processes import ProcessState, ShellProcess
+from clew.features.shell.turn_sandbox import find_sandbox
 from clew.features.shell.wording import format_result, format_unfinished
 from clew.plugin import get_turn_context
 from clew.sandbox.errors import SandboxError
