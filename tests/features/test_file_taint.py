@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from clew.clock import SystemClock
@@ -12,11 +13,13 @@ from clew.core.journal import CallKey
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.core.tool_facts import PathFact
+from clew.engine import workspace_pruning
+from clew.engine.workspace_pruning import prune_workspace_writes
 from clew.sandbox import changed_files
 from clew.sandbox.changed_files import holds_changed_file
 from clew.sandbox.workspace import name_folder
 from clew.store.opening import open_store
-from clew.store.transactions import workspace_writes
+from clew.store.transactions import workspace_write_pruning, workspace_writes
 from clew.testing import Calls, Text
 from tests.features.test_files import call, open_product, run_calls
 from tests.sandboxes import needs_bubblewrap
@@ -206,3 +209,78 @@ async def test_what_was_written_is_known_in_the_folder_to_which_a_workspace_move
             ("", 5, 7),
             ("/new/folder/a/b", 5, 7),
         }
+
+
+async def test_writes_are_forgotten_once_no_file_repeats_them(
+    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "old.md").write_text("of a stranger")
+    (work / "new.md").write_text("written anew")
+    at = (work / "old.md").stat().st_ctime_ns // 1_000_000
+    day = 86_400_000
+    old, new, gone = (str(work / name) for name in ("old.md", "new.md", "gone.md"))
+    #: call, path, time, untrusted, unseen, and whether it is needed.
+    rows = (
+        ("holds", "", at, 1, 0, True),
+        ("holds one", old, at, 1, 0, True),
+        ("changed since", new, at - day, 1, 0, False),
+        ("changed nothing", "", at - day, 1, 0, False),
+        ("gone", gone, at, 1, 1, False),
+        ("unseen", new, at - day, 0, 1, True),
+        ("unseen again", new, at - day + 1, 0, 1, False),
+        ("unseen anywhere", "", at - day, 0, 1, True),
+        ("unseen anywhere again", "", at - day + 1, 0, 1, False),
+        ("of strangers as well", "", at, 1, 1, True),
+    )
+
+    def store_rows(t: Tx, place: str, ended: int | None) -> None:
+        for name, path, began, untrusted, unseen, _ in rows:
+            t.execute(
+                """
+                INSERT INTO workspace_write (call, turn, workspace, path, began_at, ended_at,
+                                             untrusted, unseen, place)
+                VALUES ($1, '', $2, $3, $4, $5, $6, $7, $8)
+                """,
+                f"{place}: {name}",
+                str(work),
+                path,
+                began,
+                ended and began + ended,
+                untrusted,
+                unseen,
+                place,
+            )
+
+    async with await open_store(store_url, home=tmp_path, clock=SystemClock()) as store:
+
+        async def left(place: str) -> set[str]:
+            found = await store.read(
+                lambda t: t.fetch_column("SELECT call FROM workspace_write WHERE place = $1", place)
+            )
+            return {name.partition(": ")[2] for name in found}
+
+        await store.write(store_rows, "here", 1)
+        await store.write(store_rows, "elsewhere", 1)
+        every = {name for name, *_ in rows}
+        # What ended just now is left alone, but for what is stored twice.
+        await prune_workspace_writes(store, "here")
+        assert await left("here") == every - {"unseen again", "unseen anywhere again"} - {
+            "changed since",
+            "changed nothing",
+        }
+        monkeypatch.setattr(workspace_pruning, "_AGE", -1_000)
+        monkeypatch.setattr(workspace_write_pruning, "_AT_ONCE", 1)
+        await prune_workspace_writes(store, "here")
+        assert await left("here") == {name for name, *_, needed in rows if needed}
+        # Files of another machine are not seen here.
+        assert await left("elsewhere") >= {"gone", "changed since"}
+        # A workspace that is gone holds nothing.
+        shutil.rmtree(work)
+        await prune_workspace_writes(store, "here")
+        assert await left("here") == set()
+        # What still runs is kept.
+        await store.write(store_rows, "running", None)
+        await prune_workspace_writes(store, "running")
+        assert await left("running") == every

@@ -141,8 +141,8 @@ APPROVALS = (
         name="file-taint-undone",
         mechanism="what /undo files restores may be text of strangers",
         file="src/clew/features/files/undo.py",
-        old="            await services.store.write(record_restored, made[0].workspace, actual, at=now_at)\n",
-        new="",
+        old="record_restored, made[0].workspace, actual, place=place",
+        new='record_restored, "/elsewhere", actual, place=place',
         test="tests/features/test_file_taint.py::test_a_file_that_a_tainted_conversation_wrote_taints_whoever_reads_it",
     ),
     Mutation(

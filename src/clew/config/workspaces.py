@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -20,6 +21,11 @@ WORK_FOLDER: Final = "work"
 #: The socket of the proxy; a command that outlives its gateway finds that of the next one there.
 PROXY_SOCKET: Final = "run/net.sock"
 _MEBIBYTE: Final = 1024 * 1024
+
+
+def name_place(settings: Settings) -> str:
+    """Return the name of this machine and its home: two homes do not see each other's folders."""
+    return f"{socket.gethostname()}:{settings.home.resolve()}"
 
 
 def make_sandbox_policy(settings: Settings) -> SandboxPolicy:

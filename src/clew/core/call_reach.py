@@ -69,6 +69,11 @@ def was_written(path: str, changed_at: int, writes: Sequence[WorkspaceWrite]) ->
     )
 
 
+def can_be_written(changed_at: int, write: WorkspaceWrite) -> bool:
+    """Return whether a file that changed last at a time may be one that was written before."""
+    return write.began_at - _TOLERANCE <= changed_at
+
+
 def merge_writes(writes: Sequence[WorkspaceWrite]) -> list[WorkspaceWrite]:
     """Return the same writes with fewer intervals: those of one path that touch are one."""
     merged: list[WorkspaceWrite] = []

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Self
 
 from clew.agent.tool_names import list_tool_names
+from clew.config.workspaces import name_place
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.access import AccessDecision, AccessRefused
@@ -41,6 +42,7 @@ from clew.engine.replay_service import ReplayService
 from clew.engine.request_service import ClientHistory, RequestService, build_history_key
 from clew.engine.session_service import SessionService
 from clew.engine.validation import validate_message
+from clew.engine.workspace_pruning import prune_workspace_writes
 from clew.store.transactions import (
     approvals,
     inbox,
@@ -361,6 +363,8 @@ class Engine(ConversationQueries):
         """Run the maintenance of each minute now; with ``dry_run`` only report what is due."""
         if dry_run:
             return await preview_maintenance(self._store, self._services.reset_policy)
+        place = name_place(self._services.feature_context.settings)
+        await prune_workspace_writes(self._store, place)
         return await run_maintenance(self._store, self._services.reset_policy)
 
     async def list_approvals(self, conversation: ConversationId) -> Sequence[Approval]:

@@ -13,12 +13,14 @@ import structlog
 
 from clew.agent.session_environ import expose_session_environ
 from clew.background import cancel_and_wait
+from clew.config.workspaces import name_place
 from clew.core.ids import ConversationId
 from clew.engine.conversation_workers import ConversationWorkers
 from clew.engine.event_bus import STORE_CHANGED
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.maintenance import run_maintenance
 from clew.engine.queued_commands import run_queued_command
+from clew.engine.workspace_pruning import prune_workspace_writes
 from clew.errors import StoreError
 from clew.store import maintenance
 from clew.store.contract import Topics
@@ -41,6 +43,9 @@ POLL_INTERVAL = 1.0
 #: Seconds at stop in which plugins receive the remaining facts.
 HOOK_DRAIN_TIMEOUT = 5.0
 MAINTENANCE_INTERVAL = timedelta(minutes=1)
+#: Rounds of it between two looks at files of workspaces.
+_PRUNING = 60
+_FIRST_PRUNING = 5
 #: Slices of the search index that one poll may write.
 _INDEX_SLICES = 4
 
@@ -140,7 +145,12 @@ class EngineProcess:
 
     async def _maintain_periodically(self) -> None:
         """Run the maintenance once a minute, one process at a time."""
+        place, looks = name_place(self._services.feature_context.settings), 0
         while self._adopted is None:
+            if looks % _PRUNING == _FIRST_PRUNING:
+                # Of each machine: the files are there.
+                await prune_workspace_writes(self._store, place)
+            looks += 1
             holder = await self._store.write(
                 locks.acquire_process_lock,
                 "maintenance",

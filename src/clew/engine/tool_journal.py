@@ -12,6 +12,7 @@ from clew.agent import messages as codec
 from clew.agent import tool_results, turn_context
 from clew.agent.protocols import CallSuspended, NeedsApproval, ToolResult
 from clew.agent.tool_results import extract_result_text
+from clew.config.workspaces import name_place
 from clew.core.approval import ApprovalReason, ApprovalState
 from clew.core.call_policy import Verdict
 from clew.core.effect import Effect, ResumeAction, resume_action
@@ -68,7 +69,11 @@ class StoreJournal:
         self._lease, self._turn, self._route = lease, turn, context.route
         self._policy = CallPolicy(store, context)
         self._taint = WorkspaceTaint(
-            store, lease, turn.conversation_id, workspace=self._policy.workspace
+            store,
+            lease,
+            conversation=turn.conversation_id,
+            workspace=self._policy.workspace,
+            place=name_place(context.services.settings),
         )
         self._task = context.task
         self._approval_lifetime = context.services.settings.approvals.expires

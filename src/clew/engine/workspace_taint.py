@@ -22,10 +22,16 @@ class WorkspaceTaint:
     """The record of what calls of a turn write, and the check of what they read."""
 
     def __init__(
-        self, store: RetryingStore, lease: Lease, conversation: ConversationId, workspace: str
+        self,
+        store: RetryingStore,
+        lease: Lease,
+        *,
+        conversation: ConversationId,
+        workspace: str,
+        place: str,
     ) -> None:
-        self._store, self._lease = store, lease
-        self._conversation, self._workspace = conversation, workspace
+        self._store, self._lease, self._conversation = store, lease, conversation
+        self._workspace, self._place = workspace, place
 
     async def begin_call(
         self, key: CallKey, reach: WorkspaceReach, *, untrusted: bool, unseen: bool
@@ -47,6 +53,7 @@ class WorkspaceTaint:
                 self._lease,
                 key,
                 workspace=self._workspace,
+                place=self._place,
                 paths=reach.writes,
                 at=read_file_clock(),
                 untrusted=untrusted,

@@ -38,9 +38,9 @@ def _holds_changed(workspace: str, path: str | None, writes: Sequence[WorkspaceW
 class ProgramWrites:
     """What a command that no call began writes, and whether its output may be of strangers."""
 
-    def __init__(self, store: Store, name: str, *, workspace: str, level: str) -> None:
+    def __init__(self, store: Store, name: str, *, workspace: str, place: str, level: str) -> None:
         self._store, self._name = store, name
-        self._workspace, self._level = workspace, level
+        self._workspace, self._place, self._level = workspace, place, level
         self.untrusted = False
 
     @asynccontextmanager
@@ -52,6 +52,7 @@ class ProgramWrites:
                 workspace_writes.record_program,
                 self._name,
                 self._workspace,
+                place=self._place,
                 at=read_file_clock(),
                 untrusted=self.untrusted,
                 unseen=self._level in CONFINED_LEVELS,

@@ -8,12 +8,12 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from clew.core.call_reach import merge_writes, was_written
+from clew.core.tool_facts import PathFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clew.core.call_reach import WorkspaceWrite
-    from clew.core.tool_facts import PathFact
 
 #: Files that are looked at in a tree, and seconds: a larger one counts as changed.
 _MAX_FILES: Final = 20_000
@@ -34,6 +34,23 @@ def holds_changed_file(places: Iterable[PathFact], writes: Sequence[WorkspaceWri
     """
     merged = merge_writes(writes)
     return any(_holds_changed(one, merged) for one in places)
+
+
+def list_changes(folder: str) -> dict[str, int] | None:
+    """Return when each file below a folder was changed last; ``None`` if they are too many."""
+    until = time.monotonic() + _SECONDS
+    found: dict[str, int] = {}
+    for count, path in enumerate(_iter_paths(PathFact(path=folder, inside=True, extent="tree"))):
+        if count > _MAX_FILES or time.monotonic() > until:
+            return None
+        if (changed := _find_time(path)) is not None:
+            found[path] = changed
+    return found
+
+
+def exists(path: str) -> bool:
+    """Return whether there is something at a path."""
+    return os.path.lexists(path)
 
 
 def _holds_changed(place: PathFact, writes: Sequence[WorkspaceWrite]) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from clew.config.workspaces import name_place
 from clew.features.files import changes
 from clew.features.files.changes import hash_content
 from clew.features.files.turn_workspace import changing_files, require_room
 from clew.features.files.writing import read_content
+from clew.sandbox.changed_files import read_file_clock
 from clew.sandbox.errors import FileRefused, WorkspaceFull
 from clew.sandbox.workspace import Workspace
 from clew.store.transactions.workspace_writes import record_restored
@@ -89,8 +90,10 @@ async def _undo_file(services: FeatureContext, made: Sequence[FileChange]) -> st
             await require_room(services.settings, workspace, len(content) - len(now or b""))
             await asyncio.to_thread(workspace.write_file, path, content)
             actual = await asyncio.to_thread(os.path.realpath, workspace.root / path)
-            now_at = time.time_ns() // 1_000_000
-            await services.store.write(record_restored, made[0].workspace, actual, at=now_at)
+            place, now_at = name_place(services.settings), read_file_clock()
+            await services.store.write(
+                record_restored, made[0].workspace, actual, place=place, at=now_at
+            )
     except WorkspaceFull:
         raise
     except FileRefused as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from clew.agent.known_secrets import redact_secrets
-from clew.config.workspaces import make_sandbox_policy
+from clew.config.workspaces import make_sandbox_policy, name_place
 from clew.core.escapes import strip_sequences
 from clew.core.text import truncate_middle
 from clew.core.tool_facts import CONFINED_LEVELS
@@ -106,7 +106,11 @@ async def _run(context: FeatureContext, job: ScheduledJob, command: str, name: s
     sandbox = (await choose_sandbox(policy)).require_sandbox()
     argv = ["/bin/sh", "-c", _SHELL, "sh", command]
     writes = ProgramWrites(
-        context.store, name, workspace=str(policy.workspace_of(job.scope).root), level=policy.level
+        context.store,
+        name,
+        workspace=str(policy.workspace_of(job.scope).root),
+        place=name_place(context.settings),
+        level=policy.level,
     )
     async with writes.following(untrusted=job.untrusted):
         done = await run_command(argv, policy.make_request(job.scope), sandbox)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.background import shield_until_done
+from clew.config.workspaces import name_place
 from clew.errors import StoreError
 from clew.features.shell import processes, supervision
 from clew.features.shell.processes import ProcessState, ShellProcess
@@ -137,7 +138,7 @@ async def _ask(context: TurnContext, call: ShellCall) -> ShellProcess:
         command=call.text,
         workspace=str(policy.workspace_of(context.scope).root),
         level=policy.level,
-        host=supervision.get_place(context.services.settings),
+        host=name_place(context.services.settings),
         state=ProcessState.ASKED,
         background=call.background,
         created_at=0,
@@ -148,7 +149,7 @@ async def _ask(context: TurnContext, call: ShellCall) -> ShellProcess:
 async def _start(context: TurnContext, process: ShellProcess, call: ShellCall) -> ShellProcess:
     """Start the process, unless that was done before: two supervisors never run one command."""
     services = context.services
-    place = supervision.get_place(services.settings)
+    place = name_place(services.settings)
     if process.state is not ProcessState.ASKED or process.host != place:
         return process
     try:

@@ -167,7 +167,7 @@ def _continue_writes(t: Tx, process: ShellProcess, call: CallKey | None) -> Shel
 def taint_process(t: Tx, process: ShellProcess, *, at: int) -> None:
     """Store that a process in the background was given text that strangers may have written."""
     workspace_writes.record_program(
-        t, process.id, process.workspace, at=at, untrusted=True, unseen=True
+        t, process.id, process.workspace, place=process.host, at=at, untrusted=True, unseen=True
     )
 
 
@@ -225,7 +225,13 @@ def _end_writes(t: Tx, process: ShellProcess, end: ProcessEnd, *, untrusted: boo
     if untrusted and process.background and process.level != _READ_ONLY:
         began_at = process.started_at or process.created_at
         workspace_writes.record_program(
-            t, process.id, process.workspace, at=began_at, untrusted=True, unseen=False
+            t,
+            process.id,
+            process.workspace,
+            place=process.host,
+            at=began_at,
+            untrusted=True,
+            unseen=False,
         )
     at = end.ended_at or t.now + workspace_writes.CLOCK_SKEW
     return workspace_writes.end_program(t, process.id, at=at, untrusted=untrusted)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.known_secrets import redact_secrets
+from clew.config.workspaces import name_place
 from clew.core.tool_facts import CONFINED_LEVELS
 from clew.features.shell import processes
 from clew.features.shell.processes import ProcessEnd, ProcessState
@@ -28,11 +28,6 @@ _STOPPED_BY: Final = ("person", "time", "limit", "memory")
 _REMOTE_PERIOD: Final = 0.5
 
 
-def get_place(settings: Settings) -> str:
-    """Return the name of this machine and its home: two homes do not see each other's folders."""
-    return f"{socket.gethostname()}:{settings.home.resolve()}"
-
-
 def get_host(process: ShellProcess) -> str:
     """Return the name of the machine on which a process runs, or ran."""
     return process.host.partition(":")[0]
@@ -45,7 +40,7 @@ def find_folder(settings: Settings, process: str) -> ProcessFolder:
 
 def is_here(settings: Settings, process: ShellProcess) -> bool:
     """Return whether a process is one of this machine and this ``CLEW_HOME``."""
-    return find_folder(settings, process.id).path.exists() or process.host == get_place(settings)
+    return find_folder(settings, process.id).path.exists() or process.host == name_place(settings)
 
 
 def read_end(folder: ProcessFolder, *, was_started: bool) -> ProcessEnd | None:

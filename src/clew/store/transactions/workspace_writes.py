@@ -26,6 +26,7 @@ def record_writes(  # noqa: PLR0913  (each is a column of its own)
     key: CallKey,
     *,
     workspace: str,
+    place: str,
     paths: Sequence[str],
     at: int,
     untrusted: bool,
@@ -40,8 +41,9 @@ def record_writes(  # noqa: PLR0913  (each is a column of its own)
     for path in paths:
         t.execute(
             """
-            INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen)
-            VALUES ($1, $2, $3, $4, $5, $6, $7)
+            INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen,
+                                         place)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
             ON CONFLICT (call, path) DO UPDATE SET ended_at = NULL
             """,
             _name_call(key),
@@ -51,6 +53,7 @@ def record_writes(  # noqa: PLR0913  (each is a column of its own)
             at,
             int(untrusted),
             int(unseen),
+            place,
         )
 
 
@@ -76,8 +79,9 @@ def continue_writes(t: Tx, key: CallKey, program: str) -> None:
     """Store that a program which a call began goes on writing what the call writes."""
     t.execute(
         """
-        INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen)
-        SELECT $2, '', workspace, path, began_at, untrusted, unseen FROM workspace_write
+        INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen,
+                                     place)
+        SELECT $2, '', workspace, path, began_at, untrusted, unseen, place FROM workspace_write
         WHERE call = $1
         ON CONFLICT (call, path) DO NOTHING
         """,
@@ -87,7 +91,7 @@ def continue_writes(t: Tx, key: CallKey, program: str) -> None:
 
 
 def record_program(
-    t: Tx, program: str, workspace: str, *, at: int, untrusted: bool, unseen: bool
+    t: Tx, program: str, workspace: str, *, place: str, at: int, untrusted: bool, unseen: bool
 ) -> None:
     """
     Store that a program which is no call writes a workspace, until ``end_program``.
@@ -96,8 +100,9 @@ def record_program(
     """
     t.execute(
         """
-        INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen)
-        VALUES ($1, '', $2, '', $3, $4, $5)
+        INSERT INTO workspace_write (call, turn, workspace, path, began_at, untrusted, unseen,
+                                     place)
+        VALUES ($1, '', $2, '', $3, $4, $5, $6)
         ON CONFLICT (call, path) DO UPDATE SET untrusted = CASE
             WHEN $4 = 1 THEN 1 ELSE workspace_write.untrusted END
         """,
@@ -106,6 +111,7 @@ def record_program(
         at,
         int(untrusted),
         int(unseen),
+        place,
     )
 
 
@@ -121,13 +127,13 @@ def end_program(t: Tx, program: str, *, at: int, untrusted: bool) -> bool:
     )
 
 
-def record_restored(t: Tx, workspace: str, path: str, *, at: int) -> None:
+def record_restored(t: Tx, workspace: str, path: str, *, place: str, at: int) -> None:
     """Store that a person had an older content of a file restored, which may be of strangers."""
     t.execute(
         """
         INSERT INTO workspace_write (call, turn, workspace, path, began_at, ended_at, untrusted,
-                                     unseen)
-        SELECT $1, '', $2, $3, $4, $4, 1, 0 WHERE EXISTS (
+                                     unseen, place)
+        SELECT $1, '', $2, $3, $4, $4, 1, 0, $5 WHERE EXISTS (
             SELECT 1 FROM workspace_write WHERE workspace = $2 AND untrusted = 1
         )
         ON CONFLICT (call, path) DO NOTHING
@@ -136,6 +142,7 @@ def record_restored(t: Tx, workspace: str, path: str, *, at: int) -> None:
         workspace,
         path,
         at,
+        place,
     )
 
 
