@@ -173,6 +173,9 @@ async def test_text_of_strangers_taints_the_parent_and_what_it_asks_for(
         assert not await world.store.read(is_tainted, parent)
         await world.say(do(delegate(do(("read_page", {})))))
         assert await world.store.read(is_tainted, parent)
+    # Also after a restart in between.
+    async with open_delegation(tmp_path, store_url, obey, add_tools) as world:
+        assert await world.store.read(is_tainted, parent)
         await world.say(do(delegate("count again")))
         found = await world.children()
         tainted = [await world.store.read(is_tainted, one.conversation_id) for one in found]

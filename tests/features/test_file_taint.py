@@ -25,6 +25,7 @@ from tests.features.test_files import call, open_product, run_calls
 from tests.sandboxes import needs_bubblewrap
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pytest
@@ -211,6 +212,32 @@ async def test_what_was_written_is_known_in_the_folder_to_which_a_workspace_move
         }
 
 
+def store_writes(
+    t: Tx,
+    rows: Sequence[tuple[str, str, int, int, int, bool]],
+    workspace: str,
+    *,
+    place: str,
+    ended: int | None,
+) -> None:
+    for name, path, began, untrusted, unseen, _ in rows:
+        t.execute(
+            """
+            INSERT INTO workspace_write (call, turn, workspace, path, began_at, ended_at,
+                                         untrusted, unseen, place)
+            VALUES ($1, '', $2, $3, $4, $5, $6, $7, $8)
+            """,
+            f"{place}: {name}",
+            workspace,
+            path,
+            began,
+            ended and began + ended,
+            untrusted,
+            unseen,
+            place,
+        )
+
+
 async def test_writes_are_forgotten_once_no_file_repeats_them(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,24 +262,6 @@ async def test_writes_are_forgotten_once_no_file_repeats_them(
         ("of strangers as well", "", at, 1, 1, True),
     )
 
-    def store_rows(t: Tx, place: str, ended: int | None) -> None:
-        for name, path, began, untrusted, unseen, _ in rows:
-            t.execute(
-                """
-                INSERT INTO workspace_write (call, turn, workspace, path, began_at, ended_at,
-                                             untrusted, unseen, place)
-                VALUES ($1, '', $2, $3, $4, $5, $6, $7, $8)
-                """,
-                f"{place}: {name}",
-                str(work),
-                path,
-                began,
-                ended and began + ended,
-                untrusted,
-                unseen,
-                place,
-            )
-
     async with await open_store(store_url, home=tmp_path, clock=SystemClock()) as store:
 
         async def left(place: str) -> set[str]:
@@ -261,8 +270,8 @@ async def test_writes_are_forgotten_once_no_file_repeats_them(
             )
             return {name.partition(": ")[2] for name in found}
 
-        await store.write(store_rows, "here", 1)
-        await store.write(store_rows, "elsewhere", 1)
+        await store.write(store_writes, rows, str(work), place="here", ended=1)
+        await store.write(store_writes, rows, str(work), place="elsewhere", ended=1)
         every = {name for name, *_ in rows}
         # What ended just now is left alone, but for what is stored twice.
         await prune_workspace_writes(store, "here")
@@ -281,6 +290,6 @@ async def test_writes_are_forgotten_once_no_file_repeats_them(
         await prune_workspace_writes(store, "here")
         assert await left("here") == set()
         # What still runs is kept.
-        await store.write(store_rows, "running", None)
+        await store.write(store_writes, rows, str(work), place="running", ended=None)
         await prune_workspace_writes(store, "running")
         assert await left("running") == every

@@ -14,6 +14,7 @@ import pytest
 
 from clew.agent.known_secrets import register_secrets
 from clew.core import completion
+from clew.core.journal import CallKey
 from clew.core.text import REDACTED
 from clew.features.shell import processes, watcher
 from clew.features.shell.processes import ProcessState
@@ -137,7 +138,8 @@ async def test_a_command_whose_turn_ended_without_it_is_stopped(
         [begun] = await world.list()
         # And as if another gateway had been killed before it could start a command.
         never = replace(begun, id="prc_never", background=True, command="never begun")
-        await world.store.write(processes.ask_process, never)
+        key = CallKey(turn_id=begun.turn, step=9, call_id="never")
+        await world.store.write(processes.ask_process, never, key)
         ended = await world.look_until_ended()
         assert [one.why for one in ended] == ["stopped: its turn had ended"] * 2
         await world.quiet()

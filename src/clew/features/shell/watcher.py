@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from clew.config.workspaces import name_place
 from clew.errors import StoreError
 from clew.features.shell import processes, supervision
 from clew.file_locks import try_lock_descriptor
@@ -81,7 +82,7 @@ class ProcessWatcher:
         if not process.background:
             return True
         folder = supervision.find_folder(settings, process.id)
-        return process.host == supervision.get_place(settings) and folder.look() is Life.NEW
+        return process.host == name_place(settings) and folder.look() is Life.NEW
 
     async def _look_at(self, process: ShellProcess) -> None:
         try:
