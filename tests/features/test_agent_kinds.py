@@ -10,6 +10,7 @@ import pytest
 
 from clew.errors import SettingsError
 from clew.features import schedule
+from clew.features.delegation import front
 from clew.features.delegation.settings import AgentKind, DelegationSettings
 from clew.plugin import get_turn_context
 from clew.plugin.loading import load_settings_with_features
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from clew.testing import ProviderRequest, Reply
 
 ASK: Final[tuple[str, dict[str, Any]]] = ("where_am_i", {})
+SQLITE: Final = "sqlite:///clew.db"
 FINDER = AgentKind(
     description="finds sources",
     instructions="You find sources.",
@@ -80,6 +82,9 @@ async def test_a_task_has_the_instructions_model_rights_and_budget_of_its_kind(
         assert "You find sources." in first.system_text
         child = await world.child()
         assert (child.agent, child.max_tokens, child.max_steps) == ("finder", 9_000, 7)
+        line = await world.store.read(front.format_child, child)
+        assert line.startswith(f"{child.conversation_id} [finder]  ")
+        assert (await world.store.read(front.describe_task, child))["agent"] == "finder"
         [parent, *_] = model.about(do(delegate(do(ASK), kind="finder")))
         assert "You find sources." not in parent.system_text
         assert read_choices(parent) == (["finder", "plain"], "finder: finds sources; plain")
@@ -131,26 +136,24 @@ async def test_a_task_stays_as_it_was_when_the_settings_of_its_kind_change(
             assert "You write." not in first.system_text
 
 
-async def test_an_unknown_kind_is_refused_with_those_that_there_are(
-    tmp_path: Path, store_url: str
-) -> None:
+async def test_an_unknown_kind_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
     asked = do(delegate("look", kind="fnder"))
-    async with open_delegation(tmp_path, store_url, kinds={"finder": FINDER}) as world:
+    async with open_delegation(tmp_path, SQLITE, kinds={"finder": FINDER}) as world:
         assert "no kind of agent 'fnder'; there are finder" in (await world.say(asked)).text
-    async with open_delegation(tmp_path, store_url) as world:
+    async with open_delegation(tmp_path, SQLITE) as world:
         assert "there are none: leave kind out" in (await world.say(asked + " ")).text
         assert await world.children() == []
 
 
-async def test_without_kinds_the_model_is_offered_none(tmp_path: Path, store_url: str) -> None:
+async def test_without_kinds_the_model_is_offered_none(tmp_path: Path) -> None:
     model = Model()
-    async with open_delegation(tmp_path, store_url, model) as world:
+    async with open_delegation(tmp_path, SQLITE, model) as world:
         await world.say("hello")
         assert read_choices(model.requests[0]) == ([], "")
 
 
 async def test_an_agent_with_fewer_rights_schedules_nothing_that_others_carry_out(
-    tmp_path: Path, store_url: str
+    tmp_path: Path,
 ) -> None:
     kinds = {"narrow": AgentKind(tools=("schedule",))}
     wanted = (
@@ -160,7 +163,7 @@ async def test_an_agent_with_fewer_rights_schedules_nothing_that_others_carry_ou
         {"task": "d", "every": "1h", "where": "here"},
     )
     task = do(*(("schedule", one) for one in wanted))
-    async with open_delegation(tmp_path, store_url, obey, schedule.register, kinds=kinds) as world:
+    async with open_delegation(tmp_path, SQLITE, obey, schedule.register, kinds=kinds) as world:
         told = (await world.say(do(delegate(task, kind="narrow")))).text
         assert told.count("an agent of this kind can only schedule") == 2
         assert told.count("Scheduled.") == 2
@@ -195,12 +198,10 @@ def test_the_model_of_a_kind_is_looked_at(tmp_path: Path) -> None:
     assert "agents.finder.model 'cohere:x' needs" in problem
 
 
-async def test_a_kind_with_a_lower_budget_keeps_it_when_it_is_told_more(
-    tmp_path: Path, store_url: str
-) -> None:
+async def test_a_kind_with_a_lower_budget_keeps_it_when_it_is_told_more(tmp_path: Path) -> None:
     limits = DelegationSettings(steps=50)
     kinds = {"short": AgentKind(steps=3)}
-    async with open_delegation(tmp_path, store_url, settings=limits, kinds=kinds) as world:
+    async with open_delegation(tmp_path, SQLITE, settings=limits, kinds=kinds) as world:
         await world.say(do(delegate("look", kind="short")))
         task = (await world.child()).conversation_id
         await world.say(do(("agents", {"action": "tell", "task": task, "text": "again"})))

@@ -123,6 +123,6 @@ DELEGATION = (
         file="src/clew/features/schedule/front.py",
         old="    if context.profile is None or not context.profile.is_narrow:",
         new="    if True:",
-        test=f"{_KINDS}an_agent_with_fewer_rights_schedules_nothing_that_others_carry_out[sqlite]",
+        test=f"{_KINDS}an_agent_with_fewer_rights_schedules_nothing_that_others_carry_out",
     ),
 )

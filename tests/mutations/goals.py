@@ -43,28 +43,12 @@ GOALS = (
         test=_JUDGED,
     ),
     Mutation(
-        name="goal-judge-fails",
-        mechanism="a judge that gives no verdict pauses the goal",
-        file=f"{_GOALS}/judging.py",
-        old="        _pause(t, goal, last, str(error))",
-        new="        pass",
-        test=_JUDGED,
-    ),
-    Mutation(
         name="goal-judge-costs",
         mechanism="what the judge costs is recorded, whatever it says",
         file=f"{_GOALS}/judging.py",
         old="    record_usage(t, goal.conversation, record)",
         new="    pass",
         test=_JUDGED,
-    ),
-    Mutation(
-        name="goal-person-first",
-        mechanism="no round begins while a message of a person waits or is answered",
-        file=f"{_GOALS}/rounds.py",
-        old="    if goal is None or not goals.is_due(t, goal):",
-        new="    if goal is None:",
-        test=f"{_TESTS}a_message_of_a_person_goes_first_and_the_goal_goes_on_after_it[sqlite]",
     ),
     Mutation(
         name="goal-stopped",

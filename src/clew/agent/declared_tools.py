@@ -88,7 +88,8 @@ def _describe_choices(schema: Mapping[str, Any], values: Mapping[str, str]) -> d
     meanings = "; ".join(
         f"{name}: {meaning}" if meaning else name for name, meaning in values.items()
     )
-    return {**schema, "enum": [*values], "description": f"{schema['description']} {meanings}"}
+    described = f"{schema.get('description', '')} {meanings}".strip()
+    return {**schema, "enum": [*values], "description": described}
 
 
 def _make_filter(name: str, when: Callable[[Any], bool | Awaitable[bool]]) -> _Prepare:
