@@ -51,6 +51,14 @@ GOALS = (
         test=_JUDGED,
     ),
     Mutation(
+        name="goal-idle",
+        mechanism="no round begins while a turn of the conversation goes on",
+        file=f"{_GOALS}/goals.py",
+        old="goals.conversation AND n.state <> 'done'",
+        new="goals.conversation AND 1 = 0",
+        test=f"{_TESTS}a_message_of_a_person_goes_first_and_the_goal_goes_on_after_it[sqlite]",
+    ),
+    Mutation(
         name="goal-stopped",
         mechanism="a person who stops the answer pauses the goal",
         file=f"{_GOALS}/planning.py",
