@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.core.ids import ConversationId
+from clew.core.journal import CallKey
 from clew.core.scope import LOCAL
 from clew.features.shell.processes import (
     ProcessEnd,
@@ -54,22 +55,23 @@ async def test_commands_in_the_background_have_a_line_while_they_run(
             session.say("more")
             await session.see("2 commands: make", "/ps shows more")
             await session.same()
-            await store.write(settle_process, second, ENDED, text="done")
+            await store.write(settle_process, second, ENDED, text="done", untrusted=False)
             await session.see("1 command: sleep")
             await session.same()
-            await store.write(settle_process, first, ENDED, text="done")
+            await store.write(settle_process, first, ENDED, text="done", untrusted=False)
             await session.gone("1 command:")
             await session.same()
             assert "sleep 900" not in session.text, "a call waits for it"
-            await store.write(settle_process, waited_for, ENDED, text="done")
+            await store.write(settle_process, waited_for, ENDED, text="done", untrusted=False)
 
 
 async def _begin(store: Store, conversation: str, command: str) -> str:
     """Store a command of a conversation as one that runs on another machine."""
+    turn = await store.read(_read_turn)
     process = ShellProcess(
         id=f"prc_{secrets.token_hex(8)}",
         conversation=ConversationId(conversation),
-        turn=await store.read(_read_turn),
+        turn=turn,
         scope=LOCAL,
         command=command,
         workspace="",
@@ -79,7 +81,7 @@ async def _begin(store: Store, conversation: str, command: str) -> str:
         background=command != "sleep 900",
         created_at=0,
     )
-    await store.write(ask_process, process)
+    await store.write(ask_process, process, CallKey(turn_id=turn, step=1, call_id="call_1"))
     return process.id
 
 
