@@ -262,10 +262,15 @@ def get_process(t: Tx, process: str, *, viewer: Scope = LOCAL) -> ShellProcess:
     return found
 
 
-def list_open(t: Tx) -> list[ShellProcess]:
-    """Return the processes that have not ended, of all hosts."""
+def list_open(t: Tx, *, after: str = "", limit: int = 10_000) -> list[ShellProcess]:
+    """Return the processes that have not ended, of all hosts, by their ids."""
     return PROCESSES.fetch_all(
-        t, "WHERE state = 'asked' OR state = 'running' ORDER BY created_at, id"
+        t,
+        """
+        WHERE (state = 'asked' OR state = 'running') AND id > $1 ORDER BY id LIMIT $2
+        """,
+        after,
+        limit,
     )
 
 

@@ -24,6 +24,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between two looks.
 PERIOD: Final = 1.0
+#: Processes that are read at a time.
+_SLICE: Final = 50
 #: Milliseconds for which the output of a process that has ended is kept.
 KEEP: Final = 7 * 24 * 3600 * 1000
 #: Seconds after which a folder without a row is that of a deleted conversation.
@@ -65,16 +67,23 @@ class ProcessWatcher:
 
     async def look(self) -> None:
         """Look once at each process that has not ended."""
+        store, after = self._context.store, ""
+        # A gateway at which nothing runs reads once in each look; one with many, some at a time.
+        while found := await store.read(processes.list_open, after=after, limit=_SLICE):
+            if not after and await self._stop_abandoned():
+                continue
+            for process in found:
+                if supervision.is_here(self._context.settings, process):
+                    await self._look_at(process)
+            after = found[-1].id
+
+    async def _stop_abandoned(self) -> bool:
+        """Ask for the end of the processes that have no use; return whether there were any."""
         store = self._context.store
-        found = await store.read(processes.list_open)
-        # A gateway at which nothing runs reads once in each look.
-        if found and (abandoned := await store.read(processes.list_abandoned)):
-            for process in filter(self._is_abandoned, abandoned):
-                await store.write(processes.request_stop, process.id, _TURN_ENDED)
-            found = await store.read(processes.list_open)
-        for process in found:
-            if supervision.is_here(self._context.settings, process):
-                await self._look_at(process)
+        abandoned = list(filter(self._is_abandoned, await store.read(processes.list_abandoned)))
+        for process in abandoned:
+            await store.write(processes.request_stop, process.id, _TURN_ENDED)
+        return bool(abandoned)
 
     def _is_abandoned(self, process: ShellProcess) -> bool:
         """Return whether a process has no use: nobody waits for it, or nobody will start it."""
