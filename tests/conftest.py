@@ -14,7 +14,9 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from clew.agent import known_secrets
 from clew.cli.gateway import SHUTDOWN_LIMIT
+from clew.core.redaction import Redactor
 from tests import declared, postgres, sent, tool_schemas
 from tests.databases import Databases, make_migrated_file
 from tests.sent import watching
@@ -64,8 +66,11 @@ def _trust_nobody(folder: Path) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Those who ended with the last test ask no more, and their stores are gone."""
+    """Those who ended with the last test ask no more; their stores and secrets are gone."""
     watching.forget()
+    # The keys of one test may be ordinary words of the next.
+    known_secrets._known_secrets.clear()  # pyright: ignore[reportPrivateUsage]
+    known_secrets._redactor[0] = Redactor(())  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -75,4 +75,9 @@ async def kill_and_wait(child: Process) -> None:
     if child.returncode is None:
         with suppress(ProcessLookupError):
             child.kill()
-        await shield_until_done(child.wait())
+    transport: asyncio.SubprocessTransport = cast("Any", child)._transport  # noqa: SLF001  (no other way)
+    # Its end is known only once its pipes are closed, and what it has started may hold them.
+    for pipe in map(transport.get_pipe_transport, range(3)):
+        if pipe is not None:
+            pipe.close()
+    await shield_until_done(child.wait())

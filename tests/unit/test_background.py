@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
 
 async def test_a_program_ends_with_whoever_waits_for_it(tmp_path: Path) -> None:
     told = tmp_path / "pid"
-    waiting = asyncio.create_task(
-        run_program(["/bin/sh", "-c", f"echo $$ > {told}.new; mv {told}.new {told}; exec sleep 99"])
-    )
+    # What it has started keeps its pipes open.
+    script = f"sleep 99 & echo $! $$ > {told}.new; mv {told}.new {told}; exec sleep 99"
+    waiting = asyncio.create_task(run_program(["/bin/sh", "-c", script]))
     await wait_until(told.exists)
-    process = int(told.read_text())
+    left, process = map(int, told.read_text().split())
     waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    with pytest.raises(ProcessLookupError):
-        os.kill(process, 0)
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+        os.kill(left, 0)
+    finally:
+        os.kill(left, signal.SIGKILL)
