@@ -70,6 +70,26 @@ async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -
         raise
 
 
+async def start_child(*argv: str, **options: Any) -> Process:
+    """
+    Start a child process, as ``asyncio.create_subprocess_exec`` does; a cancellation ends it.
+
+    The library kills it then, too, but leaves pipes open that it was about to connect.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*argv, **options))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await shield_until_done(_end_once_started(starting))
+        raise
+
+
+async def _end_once_started(starting: asyncio.Future[Process]) -> None:
+    await asyncio.wait({starting})
+    if starting.exception() is None:
+        await kill_and_wait(starting.result())
+
+
 async def kill_and_wait(child: Process) -> None:
     """Kill a child process that may still run, and wait for its end, whoever is cancelled."""
     if child.returncode is None:
@@ -80,4 +100,10 @@ async def kill_and_wait(child: Process) -> None:
     for pipe in map(transport.get_pipe_transport, range(3)):
         if pipe is not None:
             pipe.close()
-    await shield_until_done(child.wait())
+    await shield_until_done(_wait_for_end(child))
+
+
+async def _wait_for_end(child: Process) -> None:
+    await child.wait()
+    # Where it had ended before, its pipes close in the next round of the event loop.
+    await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from clew.background import kill_and_wait
+from clew.background import kill_and_wait, start_child
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ async def convert_in_process(
 async def _run_converter(
     program: Path, head: Mapping[str, object], body: bytes, seconds: float
 ) -> dict[str, Any] | None:
-    process = await asyncio.create_subprocess_exec(
+    process = await start_child(
         *(sys.executable, "-I", "-B", str(_LAUNCHER), str(program)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

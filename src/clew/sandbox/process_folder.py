@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from clew.background import start_child
 from clew.file_locks import try_lock_descriptor
 from clew.sandbox.bounded_output import format_bounded
 from clew.sandbox.errors import SandboxError
@@ -120,7 +121,7 @@ class ProcessFolder:
         if order.ending is not None:
             (self.path / _ENDING).write_text(json.dumps(order.ending))
         python = str(find_python().executable)
-        process = await asyncio.create_subprocess_exec(
+        process = await start_child(
             *(python, "-I", "-S", program.__file__, str(self.path)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,

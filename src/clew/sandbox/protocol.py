@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from clew.background import kill_and_wait
+from clew.background import kill_and_wait, start_child
 from clew.sandbox.request import make_environment
 from clew.sandbox.workspace import Workspace
 
@@ -133,7 +133,7 @@ def limit_argv(
 
 async def run_program(argv: Sequence[str]) -> tuple[int, str]:
     """Return the exit code and the output of one of our own calls, which end by themselves."""
-    process = await asyncio.create_subprocess_exec(
+    process = await start_child(
         *argv,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

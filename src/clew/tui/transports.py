@@ -12,7 +12,7 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Protocol
 
-from clew.background import kill_and_wait
+from clew.background import kill_and_wait, start_child
 from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def pipes(command: Sequence[str]) -> Connect:
 
     @asynccontextmanager
     async def open_pipes() -> AsyncGenerator[FrameConnection]:
-        child = await asyncio.create_subprocess_exec(
+        child = await start_child(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.background import kill_and_wait
+from clew.background import kill_and_wait, start_child
 from clew.errors import StoreDamaged, StoreUnavailable
 from clew.store.checks.chain import LogSegment, walk_segment
 from clew.store.opening import open_store
@@ -32,7 +32,7 @@ async def walk_in_subprocess(url: str, home: Path, parts: Sequence[Part]) -> lis
     :raises StoreDamaged: if a page cannot be read
     :raises StoreUnavailable: if the process ended without a result
     """
-    child = await asyncio.create_subprocess_exec(
+    child = await start_child(
         sys.executable,
         *("-m", __name__),
         stdin=asyncio.subprocess.PIPE,
