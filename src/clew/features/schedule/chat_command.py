@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.errors import UsageError
 from clew.features.schedule import front, jobs
+from clew.features.schedule.editing import move_to_zone
 from clew.features.schedule.tool_calls import change_job
 
 if TYPE_CHECKING:
@@ -55,4 +56,4 @@ def _change(t: Tx, action: str, name: str, viewer: Scope) -> str:
 
 def _move(t: Tx, name: str, zone: str, viewer: Scope) -> str:
     job = front.find_job(t, name, viewer=viewer)
-    return change_job(t, job, "edit", zone=zone)
+    return front.format_job(move_to_zone(t, job, zone))

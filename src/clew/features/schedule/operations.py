@@ -14,6 +14,7 @@ from clew.core.route import Route
 from clew.core.scope import LOCAL, Scope, scope_of
 from clew.errors import UsageError
 from clew.features.schedule import front, jobs
+from clew.features.schedule.editing import move_to_zone
 from clew.features.schedule.jobs import JobPlace, QuietRule
 from clew.features.schedule.making import JobOwner, JobRequest, create_job, find_kind
 from clew.features.schedule.planning import CatchUp
@@ -264,7 +265,7 @@ async def _edit_job(call: OperationCall, given: EditJobParams) -> JobShape:
 
 def edit_named(t: Tx, name: str, *, zone: str, viewer: Scope) -> dict[str, Any]:
     """Move a job to another zone by its name, and return it."""
-    change_job(t, job := front.find_job(t, name, viewer=viewer), "edit", zone=zone)
+    job = move_to_zone(t, front.find_job(t, name, viewer=viewer), zone)
     return describe_named(t, job.id, viewer=viewer)
 
 

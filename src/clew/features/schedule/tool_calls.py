@@ -59,15 +59,15 @@ def _change(t: Tx, action: str, given: Mapping[str, str], context: TurnContext) 
     if not given["job"]:
         raise UsageError(f"{action} needs the id of a job: list shows them")
     job = front.find_job(t, given["job"], viewer=context.scope)
-    if action == "edit" and not given["zone"]:
+    if action != "edit":
+        return change_job(t, job, action)
+    if not given["zone"]:
         raise UsageError("edit changes the zone of a job: name it; for anything else add another")
-    return change_job(t, job, action, zone=given["zone"])
+    return front.format_job(move_to_zone(t, job, given["zone"]))
 
 
-def change_job(t: Tx, job: jobs.ScheduledJob, action: str, *, zone: str = "") -> str:
-    """Pause, resume, remove or run a job, or move it to a zone; return what was done."""
-    if action == "edit":
-        return front.format_job(move_to_zone(t, job, zone))
+def change_job(t: Tx, job: jobs.ScheduledJob, action: str) -> str:
+    """Pause, resume, remove or run a job; return what was done."""
     if action == "remove":
         jobs.delete_job(t, job)
         return f"Removed: {job.title}."
