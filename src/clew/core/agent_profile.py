@@ -18,7 +18,7 @@ _WITHIN: Final = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentProfile:
-    """What the agent of a conversation is told and held to, whatever the settings say later."""
+    """Instructions and limits of a conversation's agent, whatever the settings say later."""
 
     #: In each session of the conversation, beside the other instructions.
     instructions: str | None = None

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+#: The sandbox level at which a command writes nothing.
+READ_ONLY_LEVEL: Final = "read"
 #: Sandbox levels at which a command reaches neither the network nor files outside of its workspace.
 CONFINED_LEVELS: Final = ("read", "work", "box")
 

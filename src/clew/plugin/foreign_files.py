@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from clew.core.tool_facts import CONFINED_LEVELS, PathFact
+from clew.core.tool_facts import CONFINED_LEVELS, READ_ONLY_LEVEL, PathFact
 from clew.sandbox.changed_files import holds_changed_file, read_file_clock
 from clew.store.transactions import workspace_writes
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from clew.core.call_reach import WorkspaceWrite
     from clew.store.contract import Store
 
-#: The level of the sandbox at which a command writes nothing.
-_READ_ONLY: Final = "read"
-
 
 async def holds_foreign_text(store: Store, workspace: str, path: str | None = None) -> bool:
     """Return whether a file, or any of a workspace, may hold text of strangers."""
     writes = await store.read(workspace_writes.list_untrusted_writes, workspace)
     return bool(writes) and await asyncio.to_thread(_holds_changed, workspace, path, writes)
+
+
+async def may_read_foreign_text(store: Store, workspace: str, level: str) -> bool:
+    """Return whether a command at a sandbox level may read, and so repeat, text of strangers."""
+    return level not in CONFINED_LEVELS or await holds_foreign_text(store, workspace)
 
 
 def _holds_changed(workspace: str, path: str | None, writes: Sequence[WorkspaceWrite]) -> bool:
@@ -36,7 +38,7 @@ def _holds_changed(workspace: str, path: str | None, writes: Sequence[WorkspaceW
 
 
 class ProgramWrites:
-    """What a command that no call began writes, and whether its output may be of strangers."""
+    """The writes of a command that no call began, and the origin of its output."""
 
     def __init__(self, store: Store, name: str, *, workspace: str, place: str, level: str) -> None:
         self._store, self._name = store, name
@@ -47,7 +49,7 @@ class ProgramWrites:
     async def following(self, *, untrusted: bool) -> AsyncGenerator[None]:
         """Follow the command while it runs; ``untrusted`` if strangers may have written it."""
         self.untrusted = untrusted or await self._reads_foreign_text()
-        if self._level != _READ_ONLY:
+        if self._level != READ_ONLY_LEVEL:
             await self._store.write(
                 workspace_writes.record_program,
                 self._name,
@@ -69,6 +71,4 @@ class ProgramWrites:
             )
 
     async def _reads_foreign_text(self) -> bool:
-        if self._level not in CONFINED_LEVELS:
-            return True
-        return await holds_foreign_text(self._store, self._workspace)
+        return await may_read_foreign_text(self._store, self._workspace, self._level)

@@ -7,6 +7,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final
 
+from clew.clock import now_millis
 from clew.core.call_reach import merge_writes, was_written
 from clew.core.tool_facts import PathFact
 
@@ -22,7 +23,7 @@ _SECONDS: Final = 1.0
 
 def read_file_clock() -> int:
     """Return the time in milliseconds by the clock that files get their times from."""
-    return time.time_ns() // 1_000_000
+    return now_millis()
 
 
 def holds_changed_file(places: Iterable[PathFact], writes: Sequence[WorkspaceWrite]) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.background import start_child
+from clew.background import kill_and_wait, start_child
 from clew.file_locks import try_lock_descriptor
 from clew.sandbox.bounded_output import format_bounded
 from clew.sandbox.errors import SandboxError
@@ -135,7 +135,7 @@ class ProcessFolder:
                 given = json.dumps(order._asdict()).encode()
                 _, error = await process.communicate(given)
         except TimeoutError:
-            process.kill()
+            await kill_and_wait(process)
             raise SandboxError("its supervisor did not start in time") from None
         if process.returncode:
             raise SandboxError(error.decode(errors="replace").strip() or "its supervisor ended")

@@ -21,7 +21,7 @@ _PERIOD: Final = 2.0
 
 
 class _Command(BaseModel):
-    """What is shown of a process; a server tells more."""
+    """The shown part of a process; a server tells more."""
 
     command: str
     conversation: str

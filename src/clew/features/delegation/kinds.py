@@ -25,7 +25,7 @@ _MAX_INSTRUCTIONS: Final = 40_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskTerms:
-    """What a new task is given."""
+    """Terms of a new task: the limits, and the kinds of agents to choose from."""
 
     limits: DelegationSettings
     kinds: Mapping[str, AgentKind]

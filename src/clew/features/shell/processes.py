@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.completion import Cause, NewCompletion, make_completion_id
 from clew.core.scope import LOCAL
+from clew.core.tool_facts import READ_ONLY_LEVEL
 from clew.errors import NotFound
 from clew.store.records import RecordQuery
 from clew.store.transactions import workspace_writes
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 #: The cause of the completions of processes.
 CAUSE: Final = "process"
-#: The level of the sandbox at which a command writes nothing.
-_READ_ONLY: Final = "read"
 
 
 class ProcessState(enum.Enum):
@@ -222,7 +221,7 @@ def settle_process(
 
 def _end_writes(t: Tx, process: ShellProcess, end: ProcessEnd, *, untrusted: bool) -> bool:
     """Store that a process writes no more; return whether text of strangers reached it."""
-    if untrusted and process.background and process.level != _READ_ONLY:
+    if untrusted and process.background and process.level != READ_ONLY_LEVEL:
         began_at = process.started_at or process.created_at
         workspace_writes.record_program(
             t,

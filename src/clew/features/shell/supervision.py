@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from clew.agent.known_secrets import redact_secrets
 from clew.config.workspaces import name_place
-from clew.core.tool_facts import CONFINED_LEVELS
 from clew.features.shell import processes
 from clew.features.shell.processes import ProcessEnd, ProcessState
 from clew.features.shell.wording import LOST, TAIL, clean_output, format_completion
-from clew.plugin.foreign_files import holds_foreign_text
+from clew.plugin.foreign_files import may_read_foreign_text
 from clew.sandbox.process_folder import Life, ProcessFolder
 
 if TYPE_CHECKING:
@@ -94,9 +93,7 @@ async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess
 
 async def tells_foreign_text(context: FeatureContext, process: ShellProcess) -> bool:
     """Return whether the output of a process may hold text of strangers, by what it can read."""
-    if process.level not in CONFINED_LEVELS:
-        return True
-    return await holds_foreign_text(context.store, process.workspace)
+    return await may_read_foreign_text(context.store, process.workspace, process.level)
 
 
 async def settle_unstarted(context: FeatureContext, process: ShellProcess) -> None:

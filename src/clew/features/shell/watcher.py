@@ -75,6 +75,8 @@ class ProcessWatcher:
             for process in found:
                 if supervision.is_here(self._context.settings, process):
                     await self._look_at(process)
+            if len(found) < _SLICE:
+                return
             after = found[-1].id
 
     async def _stop_abandoned(self) -> bool:
