@@ -52,8 +52,8 @@ demo-channels: $(RUN) ## watch a conversation on a chat platform, without a toke
 demo-tools: $(RUN) ## watch a task with tools that is killed in the middle, without a key
 	@exec $(BIN)/python -m clew.testing.demo_tools
 
-test: $(DEV) ## run all tests on SQLite and PostgreSQL, but those of make check
-	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PROMISES:%=--ignore=%) $(PYTEST_ARGS)
+test: $(DEV) ## run all tests on SQLite and PostgreSQL
+	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 coverage: $(DEV) ## run all tests and count the lines that they reach: takes twice as long
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
