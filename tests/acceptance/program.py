@@ -1,30 +1,29 @@
-"""``clew`` as its users start it: real processes, with pipes or on a terminal."""
+"""``clew`` as its users start it: real processes, with pipes."""
 
 from __future__ import annotations
 
 import json
 import os
-import select
-import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from tests import forking
 from tests.sent.watching import program as asking
 from tests.waiting import block_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-    from multiprocessing.process import BaseProcess
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from clew.testing import FakeProvider
 
 CLEW = str(Path(sys.executable).with_name("clew"))
+#: A program that runs.
+Process: TypeAlias = subprocess.Popen[str] | forking.Forked
 #: Seconds after which a test gives up waiting.
 PATIENCE = 120.0
 
@@ -80,52 +79,51 @@ class Clew:
 
     @contextmanager
     def started(
-        self, *args: str, errors: IO[str] | None = None, piped: bool = False
-    ) -> Generator[subprocess.Popen[str]]:
+        self, *args: str, errors: IO[str] | None = None, piped: bool = False, fresh: bool = False
+    ) -> Generator[Process]:
         """
         A command that runs in the background, with pipes; killed at the end of the block.
 
         Only if it is ``piped`` it has a standard input.
 
         ``errors`` takes its standard error, where nobody reads the pipe before it is full.
+
+        It is ``fresh``, from a new interpreter, where the start itself is what matters.
         """
-        process = subprocess.Popen(
-            [CLEW, *args],
-            stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors or subprocess.PIPE,
-            env=self.environ,
-            encoding="utf-8",
-        )
-        with process, asking(self.home, self.environ):
+        start = self._fresh if fresh else partial(forking.piped, environ=self.environ)
+        with (
+            start(args, stdin=piped, errors=errors) as process,
+            asking(self.home, self.environ),
+        ):
             try:
                 yield process
             finally:
                 process.kill()
 
+    def _fresh(
+        self, args: Sequence[str], *, stdin: bool, errors: IO[str] | None
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [CLEW, *args],
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors or subprocess.PIPE,
+            env=self.environ,
+            encoding="utf-8",
+        )
+
     @contextmanager
     def serving(
-        self, *, errors: IO[str] | None = None
-    ) -> Generator[tuple[str, subprocess.Popen[str]]]:
+        self, *, errors: IO[str] | None = None, fresh: bool = False
+    ) -> Generator[tuple[str, Process]]:
         """``clew serve`` on a free port, ready: its base URL and process."""
-        with self.with_env({"CLEW_API__PORT": "0"}).started("serve", errors=errors) as process:
+        own = self.with_env({"CLEW_API__PORT": "0"})
+        with own.started("serve", errors=errors, fresh=fresh) as process:
             assert process.stdout is not None
             word, _, url = process.stdout.readline().strip().partition(" ")
             if word != "ready":
                 process.kill()
                 raise AssertionError(process.communicate())
-            yield url, process
-
-    @contextmanager
-    def serving_forked(self) -> Generator[tuple[str, BaseProcess]]:
-        """``clew serve`` as ``serving``, forked from a process that has imported everything."""
-        environ = {**self.environ, "CLEW_API__PORT": "0"}
-        with (
-            forking.started(["serve"], environ=environ) as (process, output),
-            asking(self.home, self.environ),
-        ):
-            word, _, url = output.readline().strip().partition(" ")
-            assert word == "ready", word
             yield url, process
 
 
@@ -136,89 +134,3 @@ class Ran:
     code: int
     out: str
     err: str
-
-
-class Terminal:
-    """A command on a terminal of its own, and a person who types."""
-
-    def __init__(self, clew: Clew, *args: str) -> None:
-        self._argv = [CLEW, *args]
-        self._environ = {**clew.environ, "TERM": clew.env.get("TERM", "xterm")}
-        self._asking = asking(clew.home, clew.environ)
-        #: Everything that was printed.
-        self.screen = ""
-        self._seen = 0
-
-    def __enter__(self) -> Self:
-        import pty  # noqa: PLC0415  (not on Windows)
-
-        self._asking.__enter__()
-        self.pid, self._descriptor = pty.fork()
-        if self.pid == 0:
-            os.execve(self._argv[0], self._argv, self._environ)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
-        self._asking.__exit__(None, None, None)
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-
-    def see(self, text: str) -> str:
-        """Wait until ``text`` is printed after what was seen before; what came until then."""
-        until = time.monotonic() + PATIENCE
-        while (at := self.screen.find(text, self._seen)) < 0:
-            assert self._read(until), (
-                f"never saw {text!r} after:\n{self.screen[self._seen :][-500:]}"
-            )
-        found = self.screen[self._seen : at]
-        self._seen = at + len(text)
-        return found
-
-    def _read(self, until: float) -> bool:
-        ready, _, _ = select.select([self._descriptor], [], [], max(0, until - time.monotonic()))
-        try:
-            data = os.read(self._descriptor, 65536) if ready else b""
-        except OSError:  # the program has ended
-            data = b""
-        self.screen += data.decode(errors="replace")
-        return bool(data)
-
-    def type(self, text: str) -> None:
-        os.write(self._descriptor, text.encode())
-
-    def press(self, key: str) -> None:
-        """
-        Press a control key at the prompt.
-
-        readline misses a signal that comes between its prompt and its wait for keys, so a person's
-        pace is kept.
-        """
-        time.sleep(0.3)
-        self.type(key)
-
-    def stopped(self) -> None:
-        """Wait until the program is stopped as Ctrl-Z stops one."""
-        until = time.monotonic() + PATIENCE
-        while not os.WIFSTOPPED(os.waitpid(self.pid, os.WUNTRACED | os.WNOHANG)[1]):
-            assert time.monotonic() < until, f"it goes on: {self.screen[self._seen :][-500:]!r}"
-            self._read(time.monotonic() + 0.05)
-
-    def kill(self) -> None:
-        """``kill -9``."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.ended()
-
-    def ended(self) -> int:
-        """Wait for the end; the exit code, negative for a signal."""
-        until = time.monotonic() + PATIENCE
-        while self._read(until):
-            pass
-        assert time.monotonic() < until, f"it goes on: {self.screen[self._seen :][-500:]!r}"
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        return os.waitstatus_to_exitcode(status)
-
-
-CTRL_C, CTRL_D = "\x03", "\x04"

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.testing import FakeProvider, Text, reply_by_user_text
-from tests.acceptance.program import CTRL_C, CTRL_D, Clew, Terminal
+from tests.acceptance.program import Clew
+from tests.acceptance.terminal import CTRL_C, CTRL_D, Terminal
 
 if TYPE_CHECKING:
     from clew.testing import ProviderRequest

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.testing import FakeProvider, Hang, echo, reply_by_user_text
-from tests.acceptance.program import Clew, Terminal, until
+from tests.acceptance.program import Clew, until
+from tests.acceptance.terminal import Terminal
 from tests.openers import (
     LASTING,
     Talk,

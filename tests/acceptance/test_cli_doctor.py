@@ -11,7 +11,8 @@ import httpx2
 import pytest
 
 from clew.testing import FakeProvider, Hang, reply_in_sequence
-from tests.acceptance.program import Terminal, until
+from tests.acceptance.program import until
+from tests.acceptance.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.acceptance.program import Clew

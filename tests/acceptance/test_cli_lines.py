@@ -24,7 +24,8 @@ from clew.testing import (
     reply_by_user_text,
     reply_in_sequence,
 )
-from tests.acceptance.program import CTRL_C, CTRL_D, Terminal, until
+from tests.acceptance.program import until
+from tests.acceptance.terminal import CTRL_C, CTRL_D, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Generator

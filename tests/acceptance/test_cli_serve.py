@@ -18,9 +18,7 @@ from clew.testing import Fail, FakeProvider, Hang, count_user_texts, reply_by_us
 from tests.acceptance.program import until
 
 if TYPE_CHECKING:
-    from subprocess import Popen
-
-    from tests.acceptance.program import Clew
+    from tests.acceptance.program import Clew, Process
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -33,7 +31,7 @@ def ask(url: str, text: str, **headers: str) -> Any:
     return answer.json()["choices"][0]["message"]["content"]
 
 
-def told_to_stop(process: Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[str, str]:
+def told_to_stop(process: Process, number: signal.Signals = signal.SIGTERM) -> tuple[str, str]:
     """Return the output after a request to stop; the exit code is 0."""
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -45,7 +43,8 @@ def told_to_stop(process: Popen[str], number: signal.Signals = signal.SIGTERM) -
 def test_one_line_says_that_it_is_ready_and_a_signal_ends_it(
     clew: Clew, number: signal.Signals
 ) -> None:
-    with clew.serving() as (url, process):
+    # Those that are forked come from a process that ignores Ctrl-C.
+    with clew.serving(fresh=number is signal.SIGINT) as (url, process):
         assert url.startswith("http://127.0.0.1:")
         assert ask(url, "hello there") == "You said: hello there"
         out, err = told_to_stop(process, number)
@@ -81,7 +80,7 @@ def test_no_program_that_it_starts_has_what_it_inherited(
     inherited = os.open(clew.home / "config.toml", os.O_RDONLY)
     os.set_inheritable(inherited, True)
     try:
-        with clew.serving():
+        with clew.serving(fresh=True):
             until((clew.home / "descriptors").exists)
     finally:
         os.close(inherited)

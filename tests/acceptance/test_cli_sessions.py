@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.program import Terminal
+from tests.acceptance.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.acceptance.program import Clew

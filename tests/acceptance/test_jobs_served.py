@@ -73,7 +73,7 @@ def test_a_job_reports_to_its_chat_when_that_has_moved_and_the_gateway_died_in_m
     def reports(chat: int) -> int:
         return sum("garden is fine" in text for text in telegram.list_texts(chat))
 
-    with clew.serving_forked() as (url, process):
+    with clew.serving() as (url, process):
         telegram.post_message("@clew_bot every hour, the garden", chat=OLD)
         until(lambda: "I look after it." in telegram.list_texts(OLD))
         telegram.post_message("/new@clew_bot", chat=OLD)
@@ -90,7 +90,7 @@ def test_a_job_reports_to_its_chat_when_that_has_moved_and_the_gateway_died_in_m
         run_job(url)
         until(lambda: any(call.chat == NEW for call in telegram.calls[refused:]))
         process.kill()
-    with clew.serving_forked():
+    with clew.serving():
         until(lambda: reports(NEW) == 1)
         assert reports(OLD) == 1
         assert [fire["state"] for fire in read_log(clew)] == ["done", "done"]
@@ -115,18 +115,18 @@ def test_a_job_that_takes_the_gateway_down_each_time_is_not_run_again_at_every_s
 
     with FakeProvider(crash_or_report) as provider:
         clew = clew.asking(provider)
-        with clew.serving_forked() as (url, process):
+        with clew.serving() as (url, process):
             telegram.post_message("@clew_bot every hour, the garden", chat=OLD)
             until(lambda: "I look after it." in telegram.list_texts(OLD))
             run_job(url)
             until(lambda: len(asked) == 1)
             process.kill()
         for start in (2, 3):
-            with clew.serving_forked() as (_, process):
+            with clew.serving() as (_, process):
                 until(lambda start=start: len(asked) == start)
                 process.kill()
         for _ in range(2):
-            with clew.serving_forked():
+            with clew.serving():
                 until(lambda: [fire["state"] for fire in read_log(clew)] == ["failed"])
                 until(lambda: len(told()) >= 1)
                 # Whatever was due before it has been looked at.

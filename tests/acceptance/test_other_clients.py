@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from clew.testing import Fail, FakeProvider, count_user_texts, echo
-from tests.acceptance.program import CLEW, PATIENCE
+from tests import forking
+from tests.acceptance.program import PATIENCE
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.acceptance.program import Clew
 
@@ -36,14 +37,12 @@ class Llm:
         (self.folder / "extra-openai-models.yaml").write_text("\n".join(lines) + "\n")
 
     def run(self, *args: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [Path(CLEW).with_name("llm"), "-m", "mine", *args],
-            input="" if text is None else text,
-            env={**self.clew.environ, "LLM_USER_PATH": str(self.folder)},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE,
-            check=False,
+        return forking.run(
+            ["-m", "mine", *args],
+            environ={**self.clew.environ, "LLM_USER_PATH": str(self.folder)},
+            text=text or "",
+            within=PATIENCE,
+            program="llm.cli:cli",
         )
 
     def says(self, *args: str, text: str | None = None) -> str:

@@ -10,7 +10,8 @@ import pytest
 
 from clew.testing import Fail, FakeProvider, Text
 from clew.testing.provider import reply_in_sequence
-from tests.acceptance.program import Clew, Terminal
+from tests.acceptance.program import Clew
+from tests.acceptance.terminal import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,18 +13,17 @@ import pytest
 
 from clew.testing import FakeProvider, Hang, Slow, Text, reply_by_user_text
 from clew.testing.telegram import FakeTelegram
-from tests.acceptance.program import Clew, until
+from tests.acceptance.program import Clew, Process, until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
-    from subprocess import Popen
 
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(900)]
 
 #: The URL and process of each.
-Gateways = list[tuple[str, "Popen[str]"]]
+Gateways = list[tuple[str, Process]]
 
 
 @contextmanager

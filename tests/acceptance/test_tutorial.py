@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import forking
 from tests.acceptance import recording
 from tests.acceptance.pages import Step, steps
-from tests.acceptance.program import CLEW, Clew, Terminal
+from tests.acceptance.program import CLEW, PATIENCE, Clew
+from tests.acceptance.terminal import Terminal
+from tests.acceptance.typed import programs
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -78,10 +81,11 @@ class Shell:
 
 @pytest.fixture
 def shell(clew: Clew, port: str, tmp_path: Path) -> Generator[Shell]:
-    path = os.pathsep.join([str(Path(CLEW).parent), os.environ["PATH"]])
-    shell = Shell({**clew.environ, "PATH": path, "CLEW_API__PORT": port}, tmp_path)
-    yield shell
-    shell.close()
+    with programs() as folder:
+        path = os.pathsep.join([str(folder), str(Path(CLEW).parent), os.environ["PATH"]])
+        shell = Shell({**clew.environ, "PATH": path, "CLEW_API__PORT": port}, tmp_path)
+        yield shell
+        shell.close()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
@@ -100,15 +104,19 @@ def test_every_command_of_a_page_prints_what_the_page_shows(
         assert step.matches(printed), f"{command}\nprints\n{printed}"
 
 
-def test_the_agent_and_the_client_of_the_readme_work(clew: Clew) -> None:
+def test_the_agent_and_the_client_of_the_readme_work(clew: Clew, tmp_path: Path) -> None:
     install_agents(clew, README)
     own = clew.with_env({"CLEW_AGENT__OBJECT": "my_agents:agent"})
     assert own.ok("chat", 'call count_roses {"colour": "red"}') == "The tool answered: 12\n"
     (client,) = [text for text in pythons(README) if "OpenAI(" in text]
     with own.serving() as (url, _):
         text = client.replace("http://127.0.0.1:8420", url)
-        printed = subprocess.check_output([sys.executable, "-c", text], encoding="utf-8")
-        assert printed == 'You told me: call count_roses {"colour": "red"}\n'
+        program = tmp_path / "client.py"
+        program.write_text(text, encoding="utf-8")
+        printed = forking.run(
+            [str(program)], environ=own.environ, within=PATIENCE, program="tests.forking:script"
+        )
+        assert printed.stdout == 'You told me: call count_roses {"colour": "red"}\n'
 
 
 def test_the_recording_in_the_readme_is_what_happens() -> None:

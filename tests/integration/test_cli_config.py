@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from clew.cli.commands import COMMANDS
+from tests import forking
 
 SCRIPT = Path(sys.executable).parent / "clew"
 SECRET = "sk-do-not-show-me"
@@ -29,6 +30,10 @@ class Program:
         self.environ |= {"CLEW_HOME": str(home), "TZ": "Europe/Berlin"}
 
     def __call__(self, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return forking.run(args, environ=self.environ | environ, within=60)
+
+    def fresh(self, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run the installed script, with an interpreter that has imported nothing."""
         return subprocess.run(
             [SCRIPT, *args],
             capture_output=True,
@@ -60,7 +65,7 @@ def clew(tmp_path: Path) -> Program:
 
 def test_the_version_and_the_help_import_nothing_that_only_commands_need(clew: Program) -> None:
     for option in ("--version", "--help"):
-        done = clew(option, PYTHONPROFILEIMPORTTIME="1")
+        done = clew.fresh(option, PYTHONPROFILEIMPORTTIME="1")
         assert done.returncode == 0
         imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
         assert "click" in imported
@@ -77,7 +82,7 @@ def test_the_version_and_the_help_import_nothing_that_only_commands_need(clew: P
 
 @pytest.mark.parametrize("args", [[], ["--help"], ["-h"]])
 def test_the_program_alone_prints_its_help(clew: Program, args: list[str]) -> None:
-    done = clew(*args)
+    done = clew.fresh(*args)
     assert (done.returncode, done.stderr) == (0, "")
     assert "clew chat Hello" in done.stdout
     assert "config " in done.stdout

@@ -1,15 +1,20 @@
-"""Imports of the process from which the others are forked: all that a turn needs, no thread."""
+"""Imports of the process from which the others are forked: all that a program needs, no thread."""
 
 from __future__ import annotations
 
 import gc
+import sys
+from importlib import import_module
+from pkgutil import walk_packages
 
 # Imported by name when the first loop runs.
-import anyio._backends._asyncio  # noqa: F401  # pyright: ignore[reportUnusedImport, reportMissingImports]
+import anyio.from_thread  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-import clew.cli.chat  # noqa: F401  # pyright: ignore[reportUnusedImport]
-import clew.cli.sessions  # noqa: F401  # pyright: ignore[reportUnusedImport]
-import clew.gateway.channels.telegram.channel  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import clew.api
+import clew.cli
+import clew.features
+import clew.gateway
+import clew.tui
 from clew.agent.models import ModelSpec, build_model
 from tests.channels import serving
 from tests.features import killed_tasks
@@ -17,6 +22,14 @@ from tests.killing import child, gateways
 
 __all__ = ["child", "gateways", "killed_tasks", "serving"]
 
+#: They look at the terminal as they are imported, and there is none yet.
+_OF_A_TERMINAL = {"clew.cli.line_chat", "clew.cli.line_editor"}
+
+for package in (clew.api, clew.cli, clew.features, clew.gateway, clew.tui):
+    for module in walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name not in _OF_A_TERMINAL:
+            import_module(module.name)
+assert "readline" not in sys.modules
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))
 # A child never frees these objects: its collector need not visit, and so copy, them.

@@ -14,9 +14,8 @@ from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
-    from subprocess import Popen
 
-    from tests.acceptance.program import Clew
+    from tests.acceptance.program import Clew, Process
     from tests.screens.screen import Screen, Shown
 
 #: Seconds after which an evening is given up.
@@ -101,7 +100,7 @@ class _Host:
         return Evening(screens=self._screens, said=said, kills=kills)
 
     @contextmanager
-    def _serving(self) -> Generator[Popen[str]]:
+    def _serving(self) -> Generator[Process]:
         """``clew serve``, killed at the end of the block."""
         with self._clew.started("serve") as process:
             assert process.stdout is not None

@@ -19,12 +19,11 @@ from clew.plugin.registry import Features
 from clew.store.opening import open_store
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from clew.testing.telegram import FakeTelegram
-from tests.acceptance.program import Clew, until
+from tests.acceptance.program import Clew, Process, until
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -160,9 +159,7 @@ def _sleep_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
-def _end(
-    evening: Evening, process: subprocess.Popen[str], how: signal.Signals, *, in_mid_answer: bool
-) -> None:
+def _end(evening: Evening, process: Process, how: signal.Signals, *, in_mid_answer: bool) -> None:
     if in_mid_answer:
         evening.thinks = 5
         before = len(evening.asked)
