@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, LiteralString
 
 import psycopg
+import pytest
 from psycopg import sql
 
 from clew.store.opening import open_store
@@ -23,6 +24,9 @@ from tests import postgres
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+#: The database of a test that need not run on both, for ``parametrize(…, indirect=True)``: what is
+#: stored is the same on the two, as the contract of the store shows.
+ON_POSTGRES = [pytest.param("postgres", marks=pytest.mark.postgres)]
 #: Bytes of a database that is emptied row by row; above, a new one is cheaper.
 LARGEST = 1 << 20
 

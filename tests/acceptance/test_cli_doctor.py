@@ -62,8 +62,7 @@ def test_work_that_a_dead_process_left_is_reported(durable: Clew) -> None:
     with FakeProvider(reply_in_sequence([Hang()])) as provider:
         asking = quiet.asking(provider)
         with asking.started("chat", "first"):
-            while not provider.requests:
-                pass
+            until(lambda: provider.requests)
         left = told(asking, "--offline")["leases"][0]
     assert left["level"] == "warn"
     assert "1 conversation" in left["detail"]
@@ -86,7 +85,7 @@ def test_five_runs_beside_a_writing_process_disturb_nothing(durable: Clew) -> No
 
 
 class Asking:
-    """Client that writes to a gateway without a pause."""
+    """Client that writes to a gateway all the time."""
 
     def __init__(self, url: str) -> None:
         self.answers: list[str] = []
@@ -107,7 +106,7 @@ class Asking:
     def _talk(self) -> None:
         headers = {"X-Clew-Conversation": "busy"}
         with httpx2.Client(base_url=self._url, headers=headers, timeout=60) as client:
-            while not self._enough.is_set():
+            while not self._enough.wait(0.05):
                 body = {"messages": [{"role": "user", "content": str(len(self.answers))}]}
                 answer = client.post("/v1/chat/completions", json=body).json()
                 self.answers.append(answer["choices"][0]["message"]["content"])

@@ -34,41 +34,41 @@ def test_lists_continue_at_their_cursor_newest_first(durable: Clew) -> None:
     assert [line.split()[0] for line in table] == ["NAME", "three"]
 
 
-def test_a_conversation_is_shown_with_its_sessions_and_entries(durable: Clew) -> None:
-    durable.ok("chat", "hello there")
-    durable.ok("chat", "and again")
-    shown = durable.data("sessions", "show", "main", "--cursor", "1", "--limit", "2")
+def test_a_conversation_is_shown_with_its_sessions_and_entries(clew: Clew) -> None:
+    clew.ok("chat", "hello there")
+    clew.ok("chat", "and again")
+    shown = clew.data("sessions", "show", "main", "--cursor", "1", "--limit", "2")
     assert [entry["seq"] for entry in shown["items"]] == [2, 3]
     assert shown["next"] == "3"
     (session,) = shown["conversation"]["sessions"]
     assert (session["opened_by"], session["messages"]) == ("start", 4)
     assert shown["usage"]["output_tokens"] > 0
-    printed = durable.ok("sessions", "show", session["id"], "--limit", "2")
+    printed = clew.ok("sessions", "show", session["id"], "--limit", "2")
     assert "You said: and again" in printed
     assert "\nhello there\n" not in printed
     assert session["id"] in printed
 
 
-def test_messages_are_found_with_their_place(durable: Clew) -> None:
-    durable.ok("chat", "-c", "garden", "the roses are red")
-    durable.ok("chat", "-c", "sea", "the waves are blue")
-    (answer, question) = durable.data("sessions", "search", "roses")["items"]
+def test_messages_are_found_with_their_place(clew: Clew) -> None:
+    clew.ok("chat", "-c", "garden", "the roses are red")
+    clew.ok("chat", "-c", "sea", "the waves are blue")
+    (answer, question) = clew.data("sessions", "search", "roses")["items"]
     assert (question["seq"], question["role"]) == (1, "user")
     assert (answer["seq"], answer["role"]) == (2, "assistant")
-    assert "garden" in durable.ok("sessions", "search", "roses", "red")
-    assert durable.data("sessions", "search", "roses blue")["items"] == []
-    assert durable.run("sessions", "search", " ").code == 2
+    assert "garden" in clew.ok("sessions", "search", "roses", "red")
+    assert clew.data("sessions", "search", "roses blue")["items"] == []
+    assert clew.run("sessions", "search", " ").code == 2
 
 
-def test_a_title_is_given_once_and_can_be_taken_away(durable: Clew) -> None:
-    durable.ok("chat", "-c", "one", "hello there")
-    durable.ok("chat", "-c", "two", "hello there")
-    assert durable.data("sessions", "rename", "one", "Plans")["title"] == "Plans"
-    taken = durable.run("sessions", "rename", "two", "Plans")
+def test_a_title_is_given_once_and_can_be_taken_away(clew: Clew) -> None:
+    clew.ok("chat", "-c", "one", "hello there")
+    clew.ok("chat", "-c", "two", "hello there")
+    assert clew.data("sessions", "rename", "one", "Plans")["title"] == "Plans"
+    taken = clew.run("sessions", "rename", "two", "Plans")
     assert (taken.code, taken.out) == (2, "")
     assert "Plans" in taken.err
-    assert "Plans" in durable.ok("sessions", "list", "--title", "plan")
-    assert durable.data("sessions", "rename", "one", "")["title"] is None
+    assert "Plans" in clew.ok("sessions", "list", "--title", "plan")
+    assert clew.data("sessions", "rename", "one", "")["title"] is None
 
 
 def test_a_new_conversation_takes_the_name_and_the_old_one_stays(durable: Clew) -> None:
@@ -81,16 +81,16 @@ def test_a_new_conversation_takes_the_name_and_the_old_one_stays(durable: Clew) 
     assert durable.ok("chat", "-c", old, "what did I say?") == "You told me: hello there\n"
 
 
-def test_deleting_needs_a_yes(durable: Clew) -> None:
-    durable.ok("chat", "hello there")
-    refused = durable.run("sessions", "delete", "main")
+def test_deleting_needs_a_yes(clew: Clew) -> None:
+    clew.ok("chat", "hello there")
+    refused = clew.run("sessions", "delete", "main")
     assert (refused.code, refused.out) == (2, "")
     assert "--yes" in refused.err
-    assert durable.ok("sessions", "delete", "main", "--yes").startswith("deleted cnv_")
-    gone = durable.run("sessions", "show", "main")
+    assert clew.ok("sessions", "delete", "main", "--yes").startswith("deleted cnv_")
+    gone = clew.run("sessions", "show", "main")
     assert gone.code == 2
     assert "clew sessions list" in gone.err
-    assert durable.data("sessions", "search", "hello")["items"] == []
+    assert clew.data("sessions", "search", "hello")["items"] == []
 
 
 def test_a_deleted_conversation_is_undeleted_or_permanently_removed(durable: Clew) -> None:

@@ -10,6 +10,7 @@ import pytest
 from clew.testing import Calls, FakeProvider, Hang, ScriptedCall, Text
 from clew.testing.telegram import FakeTelegram
 from tests.acceptance.program import Clew, until
+from tests.databases import ON_POSTGRES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +66,7 @@ def read_log(clew: Clew) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store_url", ON_POSTGRES, indirect=True)
 def test_a_job_reports_to_its_chat_when_that_has_moved_and_the_gateway_died_in_mid_delivery(
     clew: Clew, telegram: FakeTelegram
 ) -> None:
@@ -98,7 +100,7 @@ def test_a_job_reports_to_its_chat_when_that_has_moved_and_the_gateway_died_in_m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store_url", ["sqlite:///clew.db"])
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 def test_a_job_that_takes_the_gateway_down_each_time_is_not_run_again_at_every_start(
     clew: Clew, telegram: FakeTelegram
 ) -> None:

@@ -15,6 +15,7 @@ from tests.channels.fakes import FAKES
 from tests.channels.judging import answer_to, judge
 from tests.channels.killed import POINTS, SHOWN_POINTS, Row
 from tests.channels.serving import Serve
+from tests.databases import ON_POSTGRES
 from tests.killing import processes
 from tests.killing.records import Ready
 
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: Platforms that are tested on one database; Telegram is tested on both.
+#: Platforms that are tested on SQLite; Telegram is tested on PostgreSQL.
+#: ``make soak kills`` and ``make soak channels`` have all of them on both.
 OTHERS = sorted(FAKES.keys() - {"telegram"})
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("store_url", ON_POSTGRES, indirect=True)
 def test_a_kill_around_a_delivery_that_is_marked_sending_is_made_good(
     store_url: str, tmp_path: Path
 ) -> None:
@@ -47,6 +50,7 @@ def test_a_kill_around_a_delivery_is_made_good_on_every_platform(
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("store_url", ON_POSTGRES, indirect=True)
 def test_a_kill_while_an_answer_is_shown_leaves_no_beginning_beside_it_unmarked(
     store_url: str, tmp_path: Path
 ) -> None:
@@ -84,6 +88,7 @@ def kill_around_a_delivery(platform: str, url: str, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("store_url", ON_POSTGRES, indirect=True)
 def test_b071_b072_b076_kills_at_any_moment_of_a_bad_day_lose_and_double_nothing(
     store_url: str, tmp_path: Path
 ) -> None:

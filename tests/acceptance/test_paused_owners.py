@@ -24,7 +24,7 @@ def test_an_owner_that_was_stopped_past_its_lease_finds_its_turn_ended_and_chang
 ) -> None:
     with processes.provider(tmp_path) as provider:
         campaign = Campaign(job=Job(folder=tmp_path, store_url=store_url, provider=provider))
-        for pause in PAUSES[:2]:
-            stop_and_go_on(campaign, pause)
+        # Each database has one of the two, and ``make soak pauses`` both.
+        stop_and_go_on(campaign, PAUSES[store_url.startswith("postgresql")])
         campaign.finish()
         assert asyncio.run(verdict(campaign.job)) == []

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clew.tui.transports import pipes, websocket
+from tests import forking
 from tests.acceptance.blind import TOOLS, Blind, blind
-from tests.acceptance.program import CLEW
+from tests.acceptance.typed import programs
+from tests.databases import ON_POSTGRES
 from tests.screens.evening import spend
 
 if TYPE_CHECKING:
@@ -37,10 +37,19 @@ def _over_socket(clew: Clew) -> Generator[Connect]:
 
 @contextmanager
 def _over_pipes(clew: Clew) -> Generator[Connect]:
-    yield pipes(["env", *(f"{name}={text}" for name, text in clew.environ.items()), CLEW, "rpc"])
+    environ = [f"{name}={text}" for name, text in clew.environ.items()]
+    with programs() as folder:
+        yield pipes(["env", *environ, str(folder / "clew"), "rpc"])
 
 
-@pytest.mark.parametrize("over", [_over_socket, _over_pipes])
+@pytest.mark.parametrize(
+    ("durable", "over"),
+    [
+        ("sqlite", _over_pipes),
+        pytest.param("postgres", _over_socket, marks=pytest.mark.postgres),
+    ],
+    indirect=["durable"],
+)
 async def test_a_client_that_knows_only_the_description_can_do_everything(
     durable: Clew, over: Callable[[Clew], AbstractContextManager[Connect]]
 ) -> None:
@@ -116,13 +125,8 @@ def test_the_client_of_the_page_prints_what_the_page_says(clew: Clew, tmp_path: 
     program.write_text(code, encoding="utf-8")
     with clew.serving() as (url, _):
         environ = {**clew.environ, "CLEW_SOCKET": f"{url.replace('http', 'ws', 1)}/api/ws"}
-        done = subprocess.run(
-            [sys.executable, str(program)],
-            env=environ,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
+        done = forking.run(
+            [str(program)], environ=environ, within=60, program="tests.forking:script"
         )
     assert (done.stdout, done.stderr) == ("You said: hello there\n", "")
 
@@ -131,18 +135,12 @@ def test_clew_rpc_attaches_to_the_server_that_runs_and_works_by_itself_when_it_i
     clew: Clew,
 ) -> None:
     asked = '{"jsonrpc": "2.0", "id": 1, "method": "config.get", "params": {"key": "api.port"}}\n'
-    with clew.serving() as (_, server):
+    with ExitStack() as stack:
+        _, server = stack.enter_context(clew.serving())
         # Input that ends is answered first.
         (setting,) = json.loads(clew.ok("rpc", text=asked))["result"]["items"]
         assert setting["value"] == 0
-        piped = subprocess.Popen(
-            [CLEW, "rpc"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=clew.environ,
-            encoding="utf-8",
-        )
+        piped = stack.enter_context(clew.started("rpc", piped=True))
         assert piped.stdin is not None
         assert piped.stdout is not None
         piped.stdin.write(asked)
@@ -158,6 +156,7 @@ def test_clew_rpc_attaches_to_the_server_that_runs_and_works_by_itself_when_it_i
     assert setting["value"] == 8420
 
 
+@pytest.mark.parametrize("durable", ON_POSTGRES, indirect=True)
 def test_three_screens_show_the_same_in_the_same_order_past_a_killed_server(durable: Clew) -> None:
     evening = spend(durable, messages=4, kills=1)
     assert [screen.seen.wrong for screen in evening.screens] == [0, 0, 0]

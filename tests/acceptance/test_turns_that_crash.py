@@ -11,6 +11,7 @@ import pytest
 
 from clew.store.opening import open_store
 from clew.store.transactions import turn_queries, turns
+from tests.databases import ON_POSTGRES
 from tests.killing import processes
 from tests.killing.campaign import KILLED, Campaign
 from tests.killing.child import Job
@@ -55,6 +56,7 @@ def test_a_turn_that_kills_its_process_each_time_ends_as_failed_when_resumed_a_t
     assert asyncio.run(verdict(job, failed=["c1m1"])) == []
 
 
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 def test_a_call_that_may_have_run_is_not_marked_cancelled_when_the_turn_fails(job: Job) -> None:
     place = Place(name="tool send after")
     first = replace(job, says=[Say(key="c1m1", plan="send")], place=place)
@@ -66,6 +68,7 @@ def test_a_call_that_may_have_run_is_not_marked_cancelled_when_the_turn_fails(jo
     assert asyncio.run(verdict(job, failed=["c1m1"])) == []
 
 
+@pytest.mark.parametrize("store_url", ON_POSTGRES, indirect=True)
 def test_a_turn_that_outlasts_its_lease_each_time_ends_as_failed(job: Job) -> None:
     says = [Say(key="c1m1", plan="hog"), Say(key="c1m2", plan="look")]
     assert processes.ended(processes.start(replace(job, says=says, lease=2))) == 0
@@ -75,6 +78,7 @@ def test_a_turn_that_outlasts_its_lease_each_time_ends_as_failed(job: Job) -> No
     assert asyncio.run(verdict(job, failed=["c1m1"])) == []
 
 
+@pytest.mark.parametrize("store_url", ON_POSTGRES, indirect=True)
 def test_five_drains_in_a_row_do_not_end_a_turn(job: Job) -> None:
     process = processes.start(replace(job, says=[Say(key="c1m1", plan="look linger; put")]))
     _until(lambda: bool(job.effects.of(Effect)))
@@ -91,7 +95,15 @@ def test_five_drains_in_a_row_do_not_end_a_turn(job: Job) -> None:
     assert asyncio.run(verdict(job)) == []
 
 
-@pytest.mark.parametrize("moment", ["before", "inside", "after"])
+@pytest.mark.parametrize(
+    ("store_url", "moment"),
+    [
+        ("sqlite", "before"),
+        pytest.param("postgres", "inside", marks=pytest.mark.postgres),
+        ("sqlite", "after"),
+    ],
+    indirect=["store_url"],
+)
 def test_drains_while_a_turn_is_being_taken_up_do_not_count_as_crashes(
     job: Job, moment: str
 ) -> None:

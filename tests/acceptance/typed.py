@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -66,7 +66,8 @@ def _answer(listening: socket.socket) -> None:
             asking, _ = listening.accept()
         except OSError:
             return
-        with asking:
+        # Who asks may be gone by then.
+        with asking, suppress(OSError):
             asking.sendall(str(_run(asking)).encode())
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import gc
+import io
+import os
 import sys
+import tempfile
+import threading
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -16,6 +21,8 @@ import clew.features
 import clew.gateway
 import clew.tui
 from clew.agent.models import ModelSpec, build_model
+from clew.cli.entry_point import run_command
+from tests import tool_schemas
 from tests.channels import serving
 from tests.features import killed_tasks
 from tests.killing import child, gateways
@@ -32,6 +39,23 @@ for package in (clew.api, clew.cli, clew.features, clew.gateway, clew.tui):
 assert "readline" not in sys.modules
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))
+
+
+def _take_turn() -> None:
+    """Let the first turn make what is made once in a process."""
+    tool_schemas.keep()
+    settings = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("CLEW_")}
+    with (
+        tempfile.TemporaryDirectory() as home,
+        redirect_stdout(io.StringIO()),
+        suppress(SystemExit),
+    ):
+        run_command(["--home", home, "--set", "model.name=offline", "chat", "hello"])
+    os.environ.update(settings)
+    assert threading.active_count() == 1, threading.enumerate()
+
+
+_take_turn()
 # A child never frees these objects: its collector need not visit, and so copy, them.
 gc.collect()
 gc.freeze()
