@@ -57,7 +57,7 @@ def test_a_store_is_opened_by_others_backed_up_and_restored_under_load(
     script = reply_by_user_text({text: [Hang()] for text in texts}, default=echo)
     with FakeProvider(script) as provider:
         busy, clean = clew.asking(provider), clean.asking(provider)
-        with busy.serving() as (url, server), Talk(url, people=2) as talk:
+        with busy.serving() as (url, server), Talk(url, people=2, pause=0.05) as talk:
             for number in range(LASTINGS):
                 begin_lasting(url, number)
             until(lambda: [r.reply for r in provider.requests].count("Hang") == LASTINGS)

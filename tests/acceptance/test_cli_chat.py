@@ -44,10 +44,10 @@ def slowly(request: ProviderRequest) -> Text:
     return Text(f"to {request.last_user_text}", chunks=9, delay=0.05)
 
 
-def test_messages_are_remembered_by_the_next_process(durable: Clew) -> None:
-    durable.ok("chat", "my", "name", "is", "Ariadne")
-    durable.ok("chat", "-c", "other", "something else")
-    assert durable.ok("chat", "what did I say?") == "You told me: my name is Ariadne\n"
+def test_messages_are_remembered_by_the_next_process(clew: Clew) -> None:
+    clew.ok("chat", "my", "name", "is", "Ariadne")
+    clew.ok("chat", "-c", "other", "something else")
+    assert clew.ok("chat", "what did I say?") == "You told me: my name is Ariadne\n"
 
 
 def test_piped_input_is_a_message_and_only_the_answer_is_printed(clew: Clew) -> None:
@@ -254,11 +254,11 @@ def test_a_person_who_stops_waiting_for_her_turn_takes_her_message_back(
     assert [text for who, text in clew.said() if who == "user"] == ["first"]
 
 
-def test_a_command_is_carried_out_and_its_reply_printed(durable: Clew) -> None:
-    durable.ok("chat", "hello there")
-    assert durable.ok("chat", "/title", "Plans").strip()
-    told = durable.data("chat", "/title")
+def test_a_command_is_carried_out_and_its_reply_printed(clew: Clew) -> None:
+    clew.ok("chat", "hello there")
+    assert clew.ok("chat", "/title", "Plans").strip()
+    told = clew.data("chat", "/title")
     assert (told["turn"], "Plans" in told["text"]) == (None, True)
-    assert durable.ok("chat", "/retry") == "You said: hello there\n"
-    durable.ok("chat", "/new")
-    assert durable.ok("chat", "what did I say?") == "You have not told me anything yet.\n"
+    assert clew.ok("chat", "/retry") == "You said: hello there\n"
+    clew.ok("chat", "/new")
+    assert clew.ok("chat", "what did I say?") == "You have not told me anything yet.\n"

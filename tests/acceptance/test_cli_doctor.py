@@ -69,10 +69,10 @@ def test_work_that_a_dead_process_left_is_reported(durable: Clew) -> None:
     assert "clew serve" in left["fix"]
 
 
-def test_five_runs_beside_a_writing_process_disturb_nothing(durable: Clew) -> None:
-    with durable.serving() as (url, server), Asking(url) as asking:
+def test_five_runs_beside_a_writing_process_disturb_nothing(clew: Clew) -> None:
+    with clew.serving() as (url, server), Asking(url) as asking:
         for _ in range(5):
-            found = told(durable.with_env({"CLEW_API__PORT": url.rpartition(":")[2]}))
+            found = told(clew.with_env({"CLEW_API__PORT": url.rpartition(":")[2]}))
             assert "fail" not in levels(found)
         asking.stop()
         server.send_signal(signal.SIGTERM)
@@ -80,7 +80,7 @@ def test_five_runs_beside_a_writing_process_disturb_nothing(durable: Clew) -> No
     assert asking.answers
     assert asking.answers == [f"You said: {number}" for number in range(len(asking.answers))]
     assert '"level": "error"' not in err
-    shown = durable.data("sessions", "show", "busy", "--limit", "1")
+    shown = clew.data("sessions", "show", "busy", "--limit", "1")
     assert shown["conversation"]["entries"] == 2 * len(asking.answers)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from clew.testing import Fail, FakeProvider, Hang, count_user_texts, reply_by_user_text
 from tests.acceptance.program import until
+from tests.databases import ON_POSTGRES
 
 if TYPE_CHECKING:
     from tests.acceptance.program import Clew, Process
@@ -87,6 +88,7 @@ def test_no_program_that_it_starts_has_what_it_inherited(
     assert str(clew.home / "config.toml") not in (clew.home / "descriptors").read_text()
 
 
+@pytest.mark.parametrize("durable", ON_POSTGRES, indirect=True)
 def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:
     with durable.serving() as (url, _):
         assert ask(url, "I am Ariadne") == "You said: I am Ariadne"

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from clew.testing.demo_tools import NO_SANDBOX
+from tests import forking
+
+if TYPE_CHECKING:
+    import subprocess
+
+
+def demonstrate(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a demonstration, which itself starts ``clew`` from nothing."""
+    return forking.run([], environ=os.environ, within=200, program=program)
 
 
 def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
-    command = [sys.executable, "-m", "clew.testing.demo"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = demonstrate("clew.testing.demo:main")
     assert (done.returncode, done.stderr) == (0, "")
     told = done.stdout
     steps = (
@@ -32,8 +39,7 @@ def test_the_demonstration_of_channels_shows_what_it_promises() -> None:
 
 
 def test_the_demonstration_of_tools_goes_on_after_a_kill_and_repeats_nothing() -> None:
-    command = [sys.executable, "-m", "clew.testing.demo_tools"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = demonstrate("clew.testing.demo_tools:main")
     if NO_SANDBOX in done.stdout and not os.environ.get("CI"):
         pytest.skip(NO_SANDBOX)
     assert (done.returncode, done.stderr) == (0, "")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tests.channels.fakes import FAKES
 from tests.channels.killed import POINTS as SENDING
+from tests.channels.killed import SHOWN_POINTS as SHOWN
 from tests.channels.killed import Row
 from tests.killing import plans, processes
 from tests.killing.campaign import KILLED, Campaign
@@ -30,6 +31,8 @@ ROUNDS, RANDOM, BATCH = int(os.environ.get("CLEW_SOAK_ROUNDS", "50")), 300, 30
 #: Seconds after a process was forked in which it is killed.
 WINDOW = 0.5
 ANY = "any moment"
+#: Platforms on which the beginning of an answer is shown.
+SHOWING = [platform for platform in FAKES if platform != "webhook"]
 
 
 class Tally:
@@ -53,18 +56,21 @@ class Tally:
         self._tell(database, wrong)
 
     def deliveries(self, database: str, server_url: str) -> None:
-        """Once at every place around a delivery that is marked sending, on each platform."""
+        """Once at every place around a delivery, and while an answer is shown, on each platform."""
         for platform in FAKES:
-            self._deliveries(database, server_url, platform)
+            self._deliveries(database, server_url, platform, shows=False)
+        for platform in SHOWING:
+            self._deliveries(database, server_url, platform, shows=True)
 
-    def _deliveries(self, database: str, server_url: str, platform: str) -> None:
+    def _deliveries(self, database: str, server_url: str, platform: str, *, shows: bool) -> None:
+        places, name = (SHOWN, showing) if shows else (SENDING, sending)
         with fresh(database, server_url) as (url, home), FAKES[platform](None) as fake:
-            row = Row(fake, folder=home, store_url=url)
-            for place in SENDING:
+            row = Row(fake, folder=home, store_url=url, shows=shows)
+            for place in places:
                 row.kill_at(place)
-                self.kills[sending(place, platform)] += 1
+                self.kills[name(place, platform)] += 1
             row.finish()
-            found = {place: row.seen(place) for place in SENDING}
+            found = {place: row.seen(place) for place in places}
             wrong = [
                 f"{platform}: {place}: {seen}"
                 for place, seen in found.items()
@@ -81,6 +87,11 @@ class Tally:
 def sending(place: str, platform: str) -> str:
     """The name of a row."""
     return f"delivery marked sending: {place}, {platform}"
+
+
+def showing(place: str, platform: str) -> str:
+    """The name of a row."""
+    return f"answer that is shown: {place}, {platform}"
 
 
 def at_each_point(campaign: Campaign) -> None:
@@ -112,6 +123,7 @@ def run() -> Table:
             while tally.kills[ANY] < RANDOM:
                 tally.round(database, url, at_any_moment)
     around = [sending(place, platform) for platform in FAKES for place in SENDING]
+    around += [showing(place, platform) for platform in SHOWING for place in SHOWN]
     names = [*(point.name for point in POINTS), *around, ANY]
     counts = [(name, *(tally.kills[name] for tally in tallies.values())) for name in names]
     totals = ("all", *(tally.kills.total() for tally in tallies.values()))
