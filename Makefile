@@ -19,6 +19,8 @@ UV_VERSION := 0.13.9
 # Most tests wait for processes and for time: four at once keep two cores busy.
 WORKERS ?= 4
 PYTEST_ARGS ?=
+# `make test DATABASES=both`: also the tests above the store run on each database.
+DATABASES ?= in-turn
 # `make mutations MUTATIONS=--contracts`: only those of the contracts, with the seconds.
 MUTATIONS ?=
 
@@ -53,7 +55,7 @@ demo-tools: $(RUN) ## watch a task with tools that is killed in the middle, with
 	@exec $(BIN)/python -m clew.testing.demo_tools
 
 test: $(DEV) ## run all tests on SQLite and PostgreSQL
-	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --databases $(DATABASES) $(PYTEST_ARGS)
 
 coverage: $(DEV) ## run all tests and count the lines that they reach: takes twice as long
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import threading
@@ -17,12 +18,15 @@ from hypothesis import HealthCheck, settings
 from clew.agent import known_secrets
 from clew.cli.gateway import SHUTDOWN_LIMIT
 from clew.core.redaction import Redactor
-from tests import declared, postgres, sent, tool_schemas
+from tests import declared, in_turn, postgres, sent, tool_schemas
 from tests.databases import Databases, make_migrated_file
+from tests.in_turn import pytest_addoption
 from tests.sent import watching
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+
+__all__ = ["pytest_addoption"]
 
 #: The variable with the folder of the run's PostgreSQL server.
 HOME = "CLEW_TEST_POSTGRES_HOME"
@@ -40,6 +44,8 @@ settings.load_profile(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the run's PostgreSQL home, once, in the process that starts the workers."""
+    # What is imported and collected stays: to look for garbage in it is in vain.
+    gc.disable()
     # Tracebacks with the values of all locals take seconds, in which an event loop stands still.
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
@@ -49,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "unequal(why): what it sends cannot be made again from the store"
     )
+    config.addinivalue_line("markers", f"{in_turn.MARK}: runs on both databases in every run")
     if hasattr(config, "workerinput"):
         return
     stack = ExitStack()
@@ -62,6 +69,19 @@ def _trust_nobody(folder: Path) -> None:
     folder.mkdir()
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = str(folder)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before the order is made random."""
+    in_turn.keep_one_each(config, items)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage of the tests alone, and less often than is made for small programs."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 SIZES = [(80, 24), (40, 10)]
 #: Each number of colours once.
 COLOURS = {(80, 24): "truecolor", (40, 10): ""}
-LONG = "\n\n".join(f"Paragraph {n} of a long answer, 日本 and `code`." for n in range(40))
+
+
+def _paragraphs(count: int) -> str:
+    return "\n\n".join(f"Paragraph {n} of a long answer, 日本 and `code`." for n in range(count))
+
+
+#: A screen and more; and several screens.
+HIGH, LONG = _paragraphs(14), _paragraphs(40)
 
 
 @pytest.fixture
@@ -56,11 +63,11 @@ async def test_the_end_of_an_answer_stands_on_the_screen_while_it_grows_and_afte
     tmp_path: Path, provider: FakeProvider, size: tuple[int, int]
 ) -> None:
     provider.script = reply_by_user_text(
-        {"tell me": Text(LONG), "go on": Endless(interval=0.2)}, default=echo
+        {"tell me": Text(HIGH), "go on": Endless(interval=0.2)}, default=echo
     )
     async with person(tmp_path, provider, size) as (session, _):
         session.say("tell me")
-        await session.see("Paragraph 39 of a long answer, 日本")
+        await session.see("Paragraph 13 of a long answer, 日本")
         await session.same()
         session.say("go on")
         length = 0

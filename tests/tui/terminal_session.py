@@ -136,7 +136,6 @@ class TerminalSession:
     def _difference(self) -> str:
         with self.app._context():  # pyright: ignore[reportPrivateUsage]
             wanted = drawn_afresh(self.app)
-            told = self._transcript_difference()
         # It counts seconds, and so is another one each time.
         counting = {
             y
@@ -144,7 +143,10 @@ class TerminalSession:
             for one in screen.query(ActivityBar)
             for y in one.region.line_range
         }
-        return told or _first_difference(self.terminal.emulator.cells, wanted, but=counting)
+        differs = _first_difference(self.terminal.emulator.cells, wanted, but=counting)
+        # A layout from nothing costs most: it is made of a screen that is drawn to its end.
+        with self.app._context():  # pyright: ignore[reportPrivateUsage]
+            return differs or self._transcript_difference()
 
     def _transcript_difference(self) -> str:
         """Compare the rows of the conversation with a layout that nothing has happened to."""

@@ -407,6 +407,9 @@ class Router:
             except ChannelError as error:
                 log.info("file_not_fetched", chat=route.chat, error=str(error))
                 missing = f"not fetched: {error}"
+            except Exception:  # a fault of a channel must not keep the message back for a minute
+                log.exception("file_not_fetched", chat=route.chat)
+                missing = "not fetched: the channel failed"
         return self._engine.channel_inbox.make_fetched_file(file, content, missing=missing)
 
     def _rejection_reason(self, file: IncomingFile) -> str | None:

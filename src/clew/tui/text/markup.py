@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from markdown_it import MarkdownIt
@@ -42,6 +43,16 @@ class NarrowMarkdown(Markdown):
     }
 
     def __init__(self, markup: str, *, code_theme: str) -> None:
-        super().__init__("", code_theme=code_theme)
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-        self.markup, self.parsed = markup, parser.parse(markup)
+        # Rich makes a parser for each text, which takes longer than to render most of them.
+        vars(self).update(vars(_empty_markdown(code_theme)))
+        self.markup, self.parsed = markup, _create_parser().parse(markup)
+
+
+@cache
+def _create_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+
+
+@cache
+def _empty_markdown(code_theme: str) -> Markdown:
+    return Markdown("", code_theme=code_theme)

@@ -1,0 +1,60 @@
+"""
+One database for each test above the store, by turns: what ``make test`` runs.
+
+Both databases behave alike because the contracts of the store, ``tests/contract``, run on both. A
+test above it runs on one of them; its neighbour, or its next case, on the other. ``make test
+DATABASES=both``, and pytest without the option, run all on both.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pytest
+
+OPTION, IN_TURN = "--databases", "in-turn"
+#: For a test with statements that no other runs on both databases.
+MARK = "both_databases"
+FOLDERS = ("tests/features/", "tests/integration/")
+_DATABASES = ("sqlite", "postgres")
+#: In the id of a test: one of its parameters.
+_DATABASE = re.compile(rf"(?<=[\[-])({'|'.join(_DATABASES)})(?=[\]-])")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        OPTION, choices=("both", IN_TURN), default="both", help="for tests above the store"
+    )
+
+
+def keep_one_each(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave each test out on all databases but one, if that is asked for."""
+    if config.getoption(OPTION) != IN_TURN:
+        return
+    either = [item.nodeid for item in items if not item.get_closest_marker(MARK)]
+    doubled = find_doubled(either)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in doubled])
+    items[:] = [item for item in items if item.nodeid not in doubled]
+
+
+def find_doubled(nodes: Iterable[str]) -> set[str]:
+    """Return the ids of those tests that run on the other database."""
+    databases: dict[str, dict[str, str]] = {}
+    for node in nodes:
+        found = _DATABASE.search(node)
+        if found and node.startswith(FOLDERS):
+            databases.setdefault(_DATABASE.sub("", node, count=1), {})[found[1]] = node
+    doubled: set[str] = set()
+    turns: dict[str, int] = {}
+    for test, variants in databases.items():
+        file = test.partition("::")[0]
+        # Else every file that has one test would run it on the same database.
+        turns[file] = turns.get(file, crc32(file.encode())) + 1
+        if len(variants) == len(_DATABASES):
+            doubled.add(variants[_DATABASES[turns[file] % len(_DATABASES)]])
+    return doubled
