@@ -165,7 +165,10 @@ def _pipe(theirs: ExitStack, number: int) -> tuple[int, IO[str]]:
 
 
 def _read(stream: IO[str] | None) -> str:
-    return "" if stream is None or stream.closed else stream.read()
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()
 
 
 def _write(stream: IO[str] | None, text: str) -> None:

@@ -122,6 +122,8 @@ COMMANDS = {
     )
 }
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run the function that the arguments name."""
     command, where, *rest = sys.argv[1:]
     asyncio.run(COMMANDS[command](Path(where), *rest))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.store.sqlite.jobs import Job
+from tests import forking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     from clew.store.contract import Tx
-
-ROOT = Path(__file__).parents[2]
+    from tests.forking import Forked
 
 
 def make_log(t: Tx) -> None:
@@ -68,21 +67,19 @@ def waiting(call: Callable[[Tx], object]) -> Job:
     return Job(call, (), {})
 
 
-def start_child(command: str, folder: Path, *args: object) -> subprocess.Popen[str]:
+def start_child(command: str, folder: Path, *args: object) -> Forked:
     """Run a function of ``sqlite_child`` in a process of its own."""
-    path = os.pathsep.join([str(ROOT), *sys.path])
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.sqlite_child", command, folder, *map(str, args)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+    return forking.piped(
+        [command, str(folder), *map(str, args)],
+        environ=os.environ,
+        stdin=True,
+        errors=sys.stderr,
+        program="tests.integration.sqlite_child:main",
     )
 
 
 @contextmanager
-def child(command: str, folder: Path, *args: object) -> Generator[subprocess.Popen[str]]:
+def child(command: str, folder: Path, *args: object) -> Generator[Forked]:
     """A child process that does not outlive the block."""
     with start_child(command, folder, *args) as process:
         try:
@@ -91,13 +88,13 @@ def child(command: str, folder: Path, *args: object) -> Generator[subprocess.Pop
             process.kill()
 
 
-def kill(process: subprocess.Popen[Any]) -> None:
+def kill(process: Forked) -> None:
     """End a process without a chance to clean up."""
     process.send_signal(signal.SIGKILL)
     process.wait()
 
 
-def line_of(process: subprocess.Popen[str]) -> str:
+def line_of(process: Forked) -> str:
     """The next line that a child prints; fails if it ends before."""
     assert process.stdout is not None
     line = process.stdout.readline()

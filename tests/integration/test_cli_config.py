@@ -25,7 +25,7 @@ class Program:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        kept = {"PATH", "LANG", "SYSTEMROOT"}
+        kept = {"PATH", "LANG", "SYSTEMROOT", "SSL_CERT_DIR"}
         self.environ = {name: os.environ[name] for name in kept & os.environ.keys()}
         self.environ |= {"CLEW_HOME": str(home), "TZ": "Europe/Berlin"}
 
