@@ -20,8 +20,8 @@ import clew.cli
 import clew.features
 import clew.gateway
 import clew.tui
-from clew.agent.models import ModelSpec, build_model
 from clew.cli.entry_point import run_command
+from clew.testing import FakeProvider
 from tests import tool_schemas
 from tests.channels import serving
 from tests.features import killed_tasks
@@ -37,8 +37,6 @@ for package in (clew.api, clew.cli, clew.features, clew.gateway, clew.tui):
         if module.name not in _OF_A_TERMINAL:
             import_module(module.name)
 assert "readline" not in sys.modules
-# The libraries of a model are imported when the first one is made.
-build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))
 
 
 def _take_turn() -> None:
@@ -47,10 +45,13 @@ def _take_turn() -> None:
     settings = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("CLEW_")}
     with (
         tempfile.TemporaryDirectory() as home,
+        FakeProvider() as provider,
         redirect_stdout(io.StringIO()),
         suppress(SystemExit),
     ):
-        run_command(["--home", home, "--set", "model.name=offline", "chat", "hello"])
+        model = {"name": "openai-chat:fake-model", "base_url": provider.openai_url}
+        flags = [part for name in model for part in ("--set", f"model.{name}={model[name]}")]
+        run_command(["--home", home, *flags, "chat", "hello"])
     os.environ.update(settings)
     assert threading.active_count() == 1, threading.enumerate()
 
