@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from clew.agent import known_secrets
 from clew.cli.gateway import SHUTDOWN_LIMIT
 from clew.core.redaction import Redactor
-from tests import declared, in_turn, postgres, sent, tool_schemas
+from tests import declared, forking, in_turn, postgres, sent, tool_schemas
 from tests.databases import Databases, make_migrated_file
 from tests.in_turn import pytest_addoption
 from tests.sent import watching
@@ -62,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(stack.close)
     os.environ[HOME] = str(stack.enter_context(postgres.home()).folder)
     _trust_nobody(Path(os.environ[HOME]) / "no_certificates")
+    if config.getoption("numprocesses", default=None):
+        forking.share()
 
 
 def _trust_nobody(folder: Path) -> None:

@@ -15,6 +15,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from pkgutil import resolve_name
@@ -28,10 +29,43 @@ if TYPE_CHECKING:
 FORKS = multiprocessing.get_context("forkserver")
 # The main module of a test run is imported by each child, which is free if it is there already.
 FORKS.set_forkserver_preload(["pytest", "tests.killing.preload"])
+#: The variable with the address of the one that all workers of a run share.
+SHARED = "CLEW_TEST_FORKS"
 _STREAMS = (0, 1, 2)
 #: What the installed script of this name calls.
 CLEW = "clew.cli:main"
 _looking = threading.Lock()
+
+
+def share() -> None:
+    """Start it, with an output that nobody reads, for us and the workers that we start."""
+    ours, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.dup2(ours, 1)
+        os.close(ours)
+        os.close(nowhere)
+    os.environ[SHARED] = _server()._forkserver_address
+
+
+def _server() -> Any:
+    """The side of it that is in this process."""
+    return vars(forkserver)["_forkserver"]
+
+
+def _join(address: str) -> None:
+    """Fork from the one of the process that has started this one, and which ends it."""
+    server = _server()
+    server._forkserver_address = address
+    # What a child holds as long as it lives, and nobody looks at.
+    _, server._forkserver_alive_fd = os.pipe()
+    server.ensure_running = resource_tracker.ensure_running
+
+
+if SHARED in os.environ:
+    _join(os.environ[SHARED])
 
 
 class Forked:
