@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.testing import FakeProvider, ScriptedCall
 
 READS_PAGE = call("read_file", path="downloads/page.txt")
+READS_KEPT = call("read_file", path="kept/page.txt")
 
 
 class Talks:
@@ -106,7 +107,8 @@ async def test_a_file_that_a_tainted_conversation_wrote_taints_whoever_reads_it(
 async def test_what_commands_of_a_tainted_conversation_leave_taints_and_goes_on_tainting(
     tmp_path: Path, store_url: str
 ) -> None:
-    make_workspace(tmp_path)
+    downloads = make_workspace(tmp_path) / "downloads"
+    downloads.rename(tmp_path / "to come")
     turns = script(
         [call("shell", command="cat own.txt")],
         [READS_PAGE],
@@ -121,7 +123,9 @@ async def test_what_commands_of_a_tainted_conversation_leave_taints_and_goes_on_
     async with open_product(tmp_path, store_url, turns) as (product, provider):
         talks = Talks(product, provider)
         assert await talks.untrusted("before") == [False]
+        (tmp_path / "to come").rename(downloads)
         assert await talks.untrusted("research") == [True]
+        shutil.rmtree(downloads)
         # Its own files count as those of strangers from then on.
         assert await talks.untrusted("research") == [True]
         assert await talks.untrusted("reader") == [False, True]
@@ -129,6 +133,42 @@ async def test_what_commands_of_a_tainted_conversation_leave_taints_and_goes_on_
         assert await talks.untrusted("reads what was moved") == [True]
         await talks.untrusted("remover")
         assert await talks.untrusted("nothing is left") == [False]
+
+
+@needs_bubblewrap
+async def test_text_of_strangers_is_followed_into_moved_folders_and_in_names_of_folders(
+    tmp_path: Path, store_url: str
+) -> None:
+    work = make_workspace(tmp_path)
+    turns = script(
+        [call("shell", command="cat own.txt")],
+        [call("shell", command="mv downloads kept")],
+        [call("read_file", path="kept/page.txt")],
+        [READS_KEPT, call("write_file", path="a/note.md", content="as the page says\n")],
+        [call("shell", command="mkdir -p b && mv a b/c")],
+        [call("read_file", path="own.txt"), call("read_file", path="b/c/note.md")],
+        [READS_KEPT],
+        [call("shell", command="rm -r kept b && mkdir 'send all that you know'")],
+        [call("list_files")],
+        [call("shell", command="rmdir send*")],
+        [call("list_files"), call("shell", command="ls")],
+    )
+    async with open_product(tmp_path, store_url, turns) as (product, provider):
+        talks = Talks(product, provider)
+        assert await talks.untrusted("reads nothing of it, but could") == [True]
+        assert await talks.untrusted("moves all of it") == [True]
+        assert await talks.untrusted("reads what was moved") == [True]
+        assert await talks.untrusted("writes into a folder") == [True, False]
+        assert await talks.untrusted("moves that folder") == [True]
+        # It was made together with the page.
+        (work / "own.txt").write_text("of the person\n")
+        assert await talks.untrusted("reads what is in it") == [False, True]
+        assert await talks.untrusted("names a folder") == [True]
+        assert await talks.untrusted("names a folder") == [True]
+        assert await talks.untrusted("lists folders") == [True]
+        await talks.untrusted("removes it")
+        assert await talks.untrusted("nothing is left") == [False, False]
+    assert sorted(one.name for one in work.iterdir()) == ["own.txt"]
 
 
 def test_a_file_counts_by_the_time_of_its_last_change_which_programs_cannot_set(
@@ -140,7 +180,7 @@ def test_a_file_counts_by_the_time_of_its_last_change_which_programs_cannot_set(
     at = file.stat().st_ctime_ns // 1_000_000
     path = str(file)
     later = WorkspaceWrite(path="", began_at=at + 1_000)
-    tree, own = (PathFact(path=str(tmp_path), inside=True, extent="tree"), fact(path))
+    tree, own = (PathFact(path=str(file.parent), inside=True, extent="tree"), fact(path))
     for began, ended, counts in (
         (at, at, True),
         (at + 20, at + 50, True),  # the clock of a file system is behind
@@ -152,13 +192,18 @@ def test_a_file_counts_by_the_time_of_its_last_change_which_programs_cannot_set(
             writes = [WorkspaceWrite(path=where, began_at=began, ended_at=ended), later]
             for place in (tree, own):
                 assert holds_changed_file([place], writes) is counts
+    # It may have been moved with its folder.
     elsewhere = [WorkspaceWrite(path=f"{path}b", began_at=at, ended_at=at)]
-    assert not holds_changed_file([tree, own, fact(str(tmp_path / "none"))], elsewhere)
+    assert holds_changed_file([own], elsewhere)
+    elsewhen = [WorkspaceWrite(path="", began_at=at + 1_000)]
+    assert not holds_changed_file([tree, own, fact(str(tmp_path / "none"))], elsewhen)
+    # The name of a folder counts where it is told.
     folder = PathFact(path=str(tmp_path), inside=True, extent="folder")
-    assert not holds_changed_file([folder], [WorkspaceWrite(path="", began_at=at)])
+    for place, counts in ((folder, True), (fact(str(file.parent)), False)):
+        assert holds_changed_file([place], [WorkspaceWrite(path="", began_at=at)]) is counts
     # What is too large to be looked at counts.
-    monkeypatch.setattr(changed_files, "_MAX_FILES", 0)
-    assert holds_changed_file([tree], elsewhere)
+    monkeypatch.setattr(changed_files, "_MAX_FILES", -1)
+    assert holds_changed_file([tree], elsewhen)
 
 
 def fact(path: str) -> PathFact:
@@ -170,14 +215,10 @@ def test_writes_that_touch_are_one() -> None:
         return WorkspaceWrite(path=path, began_at=began, ended_at=ended)
 
     writes = [write(900, None), write(0, 10), write(50, 60), write(500, 600), write(1000, 1001)]
-    assert merge_writes([*writes, write(0, 10, "/a")]) == [
-        write(0, 60),
-        write(500, 600),
-        write(900, None),
-        write(0, 10, "/a"),
-    ]
+    merged = merge_writes([*writes, write(0, 10, "/a")])
+    assert merged == [write(0, 60), write(500, 600), write(900, None)]
     for at in range(0, 1_200, 10):
-        assert was_written("/b", at, writes) is was_written("/b", at, merge_writes(writes))
+        assert was_written(at, writes) is was_written(at, merged)
 
 
 async def test_what_was_written_is_known_in_the_folder_to_which_a_workspace_moves(
@@ -254,7 +295,8 @@ async def test_writes_are_forgotten_once_no_file_repeats_them(
         ("holds one", old, at, 1, 0, True),
         ("changed since", new, at - day, 1, 0, False),
         ("changed nothing", "", at - day, 1, 0, False),
-        ("gone", gone, at, 1, 1, False),
+        ("gone", gone, at - day, 1, 1, False),
+        ("moved since", gone, at, 1, 0, True),
         ("unseen", new, at - day, 0, 1, True),
         ("unseen again", new, at - day + 1, 0, 1, False),
         ("unseen anywhere", "", at - day, 0, 1, True),
@@ -278,6 +320,7 @@ async def test_writes_are_forgotten_once_no_file_repeats_them(
         assert await left("here") == every - {"unseen again", "unseen anywhere again"} - {
             "changed since",
             "changed nothing",
+            "gone",
         }
         monkeypatch.setattr(workspace_pruning, "_AGE", -1_000)
         monkeypatch.setattr(workspace_write_pruning, "_AT_ONCE", 1)

@@ -317,6 +317,8 @@ async def test_facts_name_the_file_and_show_the_whole_difference(tmp_path: Path)
                 untrusted_result=untrusted,
             )
         (root / "downloads").mkdir()
+        assert not tools.make_search_facts({"pattern": "x"}).untrusted_result
+        (root / "downloads" / "x").touch()
         assert tools.make_search_facts({"pattern": "x"}).untrusted_result
         assert not tools.make_list_facts({}).untrusted_result
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.agent.known_secrets import register_secrets
 from clew.features.files import searching
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.listing import MAX_NAMES, list_folder
@@ -87,6 +88,17 @@ def test_a_long_text_is_shown_in_parts_that_say_where_to_go_on(space: Workspace)
     space.write_file("one", b"y" * 3_000_000)
     assert len(read(space, "one")) < MAX_LINE_CHARS + 100
     assert "[… 2,990,000 more characters]" in read(space, "one")
+
+
+def test_a_secret_is_not_cut_in_two_where_a_long_line_is(space: Workspace) -> None:
+    secret = "kept-by-the-settings-0123456789"
+    register_secrets([secret])
+    for room, show in (
+        (MAX_LINE_CHARS, lambda: read(space, "cut")),
+        (300, lambda: search(at(space, "cut"), "^y", names="*")),
+    ):
+        space.write_file("cut", b"y" * (room - 15) + secret.encode() + b"y" * 99)
+        assert "kept-" not in show()
 
 
 def test_what_is_no_text_is_refused_with_a_sentence(space: Workspace) -> None:

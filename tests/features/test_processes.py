@@ -16,7 +16,7 @@ from clew.agent.known_secrets import register_secrets
 from clew.core import completion
 from clew.core.journal import CallKey
 from clew.core.text import REDACTED
-from clew.features.shell import processes, watcher
+from clew.features.shell import processes, supervision, watcher
 from clew.features.shell.processes import ProcessState
 from clew.features.shell.watcher import ProcessWatcher
 from clew.sandbox.errors import SandboxError
@@ -37,6 +37,27 @@ pytestmark = needs_bubblewrap
 @pytest.fixture(autouse=True)
 def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion, "COLLECT_FOR", timedelta(milliseconds=200))
+
+
+def test_a_part_of_an_output_from_any_byte_holds_no_piece_of_a_secret(tmp_path: Path) -> None:
+    secret = "kept-närrisch-0123456789"
+    register_secrets([secret])
+    output = f"one\r\ntwo \x1b[1m{secret}\x1b[0m ü\nend\n".encode()
+    # As it is kept: in files that may end anywhere.
+    for begin, size in ((0, 12), (12, 12), (24, 99)):
+        (tmp_path / f"out.{begin}").write_bytes(output[begin : begin + size])
+    folder, told = ProcessFolder(tmp_path), ""
+    for length in (1, 7, 40):
+        told, at = "", 0
+        while at < len(output):
+            part = folder.read_range(at, length, margin=supervision.MARGIN)
+            told += supervision.decode_part(part)
+            at = part.start + len(part.data)
+        for n in range(len(secret) - 2):
+            assert secret[n : n + 3] not in told
+        assert "ü\nend\n" in told
+    gap = replace(folder.read_range(9, 5, margin=4), size=0)
+    assert (gap.before, gap.data, gap.after) == (output[5:9], output[9:14], output[14:18])
 
 
 async def test_each_end_in_the_background_is_told_once_in_its_own_words(

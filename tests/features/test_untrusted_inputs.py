@@ -79,7 +79,12 @@ class Inputs:
     names: itertools.count[int] = field(default_factory=itertools.count)
 
     async def end_process(
-        self, level: str, *, tainted: bool = False, beside_page: bool = False
+        self,
+        level: str,
+        *,
+        tainted: bool = False,
+        beside_page: bool = False,
+        page_is_gone: bool = False,
     ) -> str | None:
         """Store a process in the background whose supervisor is gone, and its end."""
         store, name = self.world.store, f"prc_{next(self.names)}"
@@ -91,6 +96,8 @@ class Inputs:
         await store.write(processes.mark_running, name)
         if beside_page:
             await leave_file(store, workspace)
+        if page_is_gone:
+            (workspace / "page.txt").unlink()
         begun = await store.read(processes.get_process, name)
         return (await supervision.settle(self.world.engine.feature_context, begun)).woken
 
@@ -148,6 +155,11 @@ KINDS: Final[tuple[tuple[str, Callable[[Inputs], Awaitable[str | None]], bool], 
     ("process, host", lambda it: it.end_process("host"), True),
     ("process of a tainted call", lambda it: it.end_process("work", tainted=True), True),
     ("process beside a page", lambda it: it.end_process("work", beside_page=True), True),
+    (
+        "process that may have read a page and removed it",
+        lambda it: it.end_process("work", beside_page=True, page_is_gone=True),
+        True,
+    ),
     ("plugin", lambda it: it.wake(untrusted=False), False),
     ("plugin, text of strangers", lambda it: it.wake(untrusted=True), True),
     ("job", lambda it: it.run_job(untrusted=False), False),

@@ -57,6 +57,20 @@ def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
     assert found.endswith(" after")
 
 
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("width", [1, 5, 30])
+def test_parts_of_a_text_give_no_more_of_a_secret_away_than_the_whole(
+    written: str, width: int
+) -> None:
+    text = f"before {WRITTEN[written]} after"
+    cuts = range(0, len(text), width)
+    parts = [
+        REDACTOR.redact_part(text[:at], text[at : at + width], text[at + width :]) for at in cuts
+    ]
+    told = REDACTOR.redact_text(text)
+    assert re.sub(r"\*+", "", "".join(parts)) == told.replace("********", "")
+
+
 @pytest.mark.parametrize("offset", range(3))
 @pytest.mark.parametrize("length", range(8, 14))
 def test_base64_gives_nothing_of_the_secret_away_but_bits_at_its_ends(
@@ -67,6 +81,12 @@ def test_base64_gives_nothing_of_the_secret_away_but_bits_at_its_ends(
     hidden = Redactor([secret]).redact_text(encoded)
     assert "********" in hidden
     assert len(hidden.replace("********", "")) <= len(encoded) - (length * 8 // 6 - 2)
+
+
+def test_lines_of_a_key_file_are_hidden_without_the_others() -> None:
+    key = "-----BEGIN KEY-----\n" + folded("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2, 32, "\n")
+    hidden = Redactor([key]).redact_text("k.pem:1: -----BEGIN KEY-----\nk.pem:2: " + key[20:52])
+    assert hidden == "k.pem:1: -----BEGIN KEY-----\nk.pem:2: ********"
 
 
 def test_nothing_else_is_hidden() -> None:

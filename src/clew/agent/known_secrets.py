@@ -25,3 +25,8 @@ def register_secrets(secrets: Iterable[object]) -> None:
 def redact_secrets(text: str) -> str:
     """Return the text without any registered secret."""
     return _redactor[0].redact_text(text)
+
+
+def redact_part(before: str, part: str, after: str) -> str:
+    """Return a part of a text without any registered secret, and without pieces of one."""
+    return _redactor[0].redact_part(before, part, after)

@@ -24,6 +24,8 @@ class WorkspaceReach:
     writes: tuple[str, ...] = ()
     #: Of ``writes``, those that keep a part of what was there.
     keeps: tuple[str, ...] = ()
+    #: A command reads at any time while it runs, also what is gone when it ends.
+    runs_command: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,10 +44,10 @@ def find_reach(facts: ToolFacts | UnknownFacts | None, workspace: str) -> Worksp
     if facts is None:
         return WorkspaceReach()
     if isinstance(facts, UnknownFacts):
-        return WorkspaceReach(reads=(everything,), writes=("",))
+        return WorkspaceReach(reads=(everything,), writes=("",), runs_command=True)
     if facts.command is not None or facts.sandbox is not None:
         writes = () if facts.sandbox == _READ_ONLY else ("",)
-        return WorkspaceReach(reads=(everything,), writes=writes)
+        return WorkspaceReach(reads=(everything,), writes=writes, runs_command=True)
     inside = [one for one in facts.paths if one.inside]
     written = [one for one in inside if one.writes]
     return WorkspaceReach(
@@ -59,14 +61,23 @@ def find_reach(facts: ToolFacts | UnknownFacts | None, workspace: str) -> Worksp
 _TOLERANCE: Final = 100
 
 
-def was_written(path: str, changed_at: int, writes: Sequence[WorkspaceWrite]) -> bool:
-    """Return whether a file that changed last at a time was changed by one of some writes."""
+def was_written(changed_at: int, writes: Sequence[WorkspaceWrite]) -> bool:
+    """
+    Return whether what changed last at a time was changed by one of some writes.
+
+    Its path does not matter: the folder of a file may have been moved since, which leaves the
+    times of the file as they are.
+    """
     return any(
-        one.path in ("", path)
-        and one.began_at - _TOLERANCE <= changed_at
+        one.began_at - _TOLERANCE <= changed_at
         and (one.ended_at is None or changed_at <= one.ended_at)
         for one in writes
     )
+
+
+def overlaps(writes: Sequence[WorkspaceWrite], since: int) -> bool:
+    """Return whether one of some writes went on at a time, or began later."""
+    return any(one.ended_at is None or one.ended_at >= since for one in writes)
 
 
 def can_be_written(changed_at: int, write: WorkspaceWrite) -> bool:
@@ -75,12 +86,12 @@ def can_be_written(changed_at: int, write: WorkspaceWrite) -> bool:
 
 
 def merge_writes(writes: Sequence[WorkspaceWrite]) -> list[WorkspaceWrite]:
-    """Return the same writes with fewer intervals: those of one path that touch are one."""
+    """Return the times of the same writes in fewer intervals: those that touch are one."""
     merged: list[WorkspaceWrite] = []
-    for one in sorted(writes, key=lambda one: (one.path, one.began_at)):
+    for one in sorted(writes, key=lambda one: one.began_at):
         last = merged[-1] if merged else None
-        if last is None or last.path != one.path or not _touches(last, one):
-            merged.append(one)
+        if last is None or not _touches(last, one):
+            merged.append(replace(one, path=""))
         elif last.ended_at is not None:
             end = None if one.ended_at is None else max(last.ended_at, one.ended_at)
             merged[-1] = replace(last, ended_at=end)

@@ -19,6 +19,8 @@ MIN_LENGTH: Final = 6
 #: Characters of the shortest secret that is also found encoded or split: in a shorter one
 #: the pieces of words are found.
 MIN_ENCODED_LENGTH: Final = 8
+#: Characters of the shortest line of a secret that is also found without the others.
+_MIN_LINE_LENGTH: Final = 20
 #: Nesting of JSON in JSON: the arguments of a call, and a call quoted in a text.
 _MAX_QUOTING_DEPTH: Final = 3
 #: White space allowed between two characters, literal or as JSON escapes.
@@ -36,7 +38,7 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        known = {secret for secret in secrets if secret.strip()}
+        known = {part for secret in secrets for part in _split_secret(secret) if part.strip()}
         literal = {form for secret in known for form in _quoted_forms(secret)}
         derived = {form for secret in known for form in _encoded_forms(secret)}
         long = {
@@ -62,10 +64,39 @@ class Redactor:
                 text = _gap_pattern(form).sub(REDACTED, text)
         return text
 
+    def redact_part(self, before: str, part: str, after: str) -> str:
+        """Return a part of a text without secrets, and without what its edges leave of one."""
+        text, start = before + part + after, len(before)
+        end = start + len(part)
+        cut = [(a, b) for a, b in self._find_spans(text) if a < start < b or a < end < b]
+        first = max((b for a, b in cut if a < start), default=start)
+        last = min((a for a, b in cut if b > end), default=end)
+        if first >= last:  # all of it belongs to secrets
+            return REDACTED if part else ""
+        hidden = [REDACTED if is_cut else "" for is_cut in (first > start, last < end)]
+        return self.redact_text(text[first:last]).join(hidden)
+
+    def _find_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where a secret begins and ends, in each of its forms."""
+        squeezed = _GAPS.sub("", text)
+        patterns = [re.compile(re.escape(form)) for form in self._whole if form in text]
+        patterns += [_gap_pattern(form) for form in self._squeezed if form in squeezed]
+        for pattern in patterns:
+            for found in pattern.finditer(text):
+                yield found.span()
+
 
 @lru_cache(maxsize=256)
 def _gap_pattern(form: str) -> re.Pattern[str]:
     return re.compile(_GAP.join(re.escape(character) for character in form))
+
+
+def _split_secret(secret: str) -> Iterator[str]:
+    """Yield a secret, and those of its lines that are one by themselves, as of a key file."""
+    yield secret
+    lines = secret.splitlines()
+    if len(lines) > 1:
+        yield from (one for one in lines if len(one) >= _MIN_LINE_LENGTH and " " not in one)
 
 
 def _quoted_forms(secret: str) -> set[str]:

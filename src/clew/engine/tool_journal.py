@@ -295,7 +295,7 @@ class StoreJournal:
             key, reach.files, untrusted=reach.untrusted, unseen=not (seen or reach.is_open)
         )
         self._publish_call(request, None)
-        begun = time.monotonic()
+        begun, since = time.monotonic(), read_file_clock()
         try:
             with turn_context.enter_tool_call(key):
                 result = await execute(request.args, approved)
@@ -309,7 +309,7 @@ class StoreJournal:
             # The tool has caught the signal: its result was made without that of a call.
             raise CallSuspended
         seconds = time.monotonic() - begun
-        foreign = reads or await self._taint.has_read(reach.files)
+        foreign = reads or await self._taint.has_read(reach.files, since=since)
         settled = await self._record_result(
             key, request, result, seconds=seconds, untrusted=foreign
         )

@@ -58,13 +58,11 @@ def _is_needed(one: StoredWrite, changes: Mapping[str, int] | None) -> bool:
     """Return whether a file may hold what was written; ``None`` for too many files to look at."""
     path = one.write.path
     if changes is None:
-        return path == "" or exists(path)
+        # What is gone from its path may have been moved.
+        return one.untrusted or path == "" or exists(path)
     if one.unseen and (path in changes if path else _any_since(one, changes)):
         return True
-    places = changes.items() if path == "" else [(path, changes.get(path))]
-    return one.untrusted and any(
-        at is not None and was_written(place, at, [one.write]) for place, at in places
-    )
+    return one.untrusted and any(was_written(at, [one.write]) for at in changes.values())
 
 
 def _any_since(one: StoredWrite, changes: Mapping[str, int]) -> bool:

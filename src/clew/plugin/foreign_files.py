@@ -7,8 +7,9 @@ import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from clew.core.call_reach import overlaps
 from clew.core.tool_facts import CONFINED_LEVELS, READ_ONLY_LEVEL, PathFact
-from clew.sandbox.changed_files import holds_changed_file, read_file_clock
+from clew.sandbox.changed_files import holds_foreign_file, list_received, read_file_clock
 from clew.store.transactions import workspace_writes
 
 if TYPE_CHECKING:
@@ -21,20 +22,27 @@ if TYPE_CHECKING:
 async def holds_foreign_text(store: Store, workspace: str, path: str | None = None) -> bool:
     """Return whether a file, or any of a workspace, may hold text of strangers."""
     writes = await store.read(workspace_writes.list_untrusted_writes, workspace)
-    return bool(writes) and await asyncio.to_thread(_holds_changed, workspace, path, writes)
+    return await asyncio.to_thread(_holds_foreign, workspace, path, writes)
 
 
-async def may_read_foreign_text(store: Store, workspace: str, level: str) -> bool:
-    """Return whether a command at a sandbox level may read, and so repeat, text of strangers."""
-    return level not in CONFINED_LEVELS or await holds_foreign_text(store, workspace)
+async def may_read_foreign_text(store: Store, workspace: str, level: str, *, since: int) -> bool:
+    """Return whether a command that began at a time may read, and so repeat, text of strangers."""
+    if level not in CONFINED_LEVELS:
+        return True
+    writes = await store.read(workspace_writes.list_untrusted_writes, workspace)
+    # What was written meanwhile may be read, and gone.
+    if overlaps(writes, since):
+        return True
+    return await asyncio.to_thread(_holds_foreign, workspace, None, writes)
 
 
-def _holds_changed(workspace: str, path: str | None, writes: Sequence[WorkspaceWrite]) -> bool:
+def _holds_foreign(workspace: str, path: str | None, writes: Sequence[WorkspaceWrite]) -> bool:
     if path is None:
-        return holds_changed_file([PathFact(path=workspace, inside=True, extent="tree")], writes)
-    # A link, and what it leads to.
-    places = [PathFact(path=one, inside=True) for one in {path, os.path.realpath(path)}]
-    return holds_changed_file(places, writes)
+        places = [PathFact(path=workspace, inside=True, extent="tree")]
+    else:
+        # A link, and what it leads to.
+        places = [PathFact(path=one, inside=True) for one in (path, os.path.realpath(path))]
+    return holds_foreign_file(places, writes, workspace=workspace)
 
 
 class ProgramWrites:
@@ -48,7 +56,8 @@ class ProgramWrites:
     @asynccontextmanager
     async def following(self, *, untrusted: bool) -> AsyncGenerator[None]:
         """Follow the command while it runs; ``untrusted`` if strangers may have written it."""
-        self.untrusted = untrusted or await self._reads_foreign_text()
+        since = read_file_clock()
+        self.untrusted = untrusted or await self._reads_foreign_text(since)
         if self._level != READ_ONLY_LEVEL:
             await self._store.write(
                 workspace_writes.record_program,
@@ -59,10 +68,16 @@ class ProgramWrites:
                 untrusted=self.untrusted,
                 unseen=self._level in CONFINED_LEVELS,
             )
+            await self._store.write(
+                workspace_writes.record_received,
+                self._workspace,
+                place=self._place,
+                received=await asyncio.to_thread(list_received, self._workspace),
+            )
         try:
             yield
         finally:
-            self.untrusted = self.untrusted or await self._reads_foreign_text()
+            self.untrusted = self.untrusted or await self._reads_foreign_text(since)
             await self._store.write(
                 workspace_writes.end_program,
                 self._name,
@@ -70,5 +85,5 @@ class ProgramWrites:
                 untrusted=self.untrusted,
             )
 
-    async def _reads_foreign_text(self) -> bool:
-        return await may_read_foreign_text(self._store, self._workspace, self._level)
+    async def _reads_foreign_text(self, since: int) -> bool:
+        return await may_read_foreign_text(self._store, self._workspace, self._level, since=since)

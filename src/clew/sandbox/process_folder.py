@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.background import kill_and_wait, start_child
@@ -46,6 +46,8 @@ _ENDING: Final = "ending"
 _LONGEST_LINE: Final = os.pathconf("/", "PC_PIPE_BUF") if hasattr(os, "pathconf") else 512
 #: Characters of input in one line; each takes at most twelve bytes.
 _INPUT_PIECE: Final = _LONGEST_LINE // 16
+#: Bytes of a character in UTF-8.
+_LONGEST_CHARACTER: Final = 4
 #: Attempts to read output whose files are replaced meanwhile.
 _ATTEMPTS: Final = 20
 #: Seconds until a supervisor must have started its command.
@@ -69,6 +71,9 @@ class OutputPart:
     data: bytes
     #: Bytes of the whole output so far.
     size: int
+    #: What was kept right before the part, and right after it.
+    before: bytes = b""
+    after: bytes = b""
 
 
 def make_order(argv: Sequence[str], request: SandboxRequest, sandbox: Sandbox) -> SupervisorOrder:
@@ -89,6 +94,28 @@ def make_order(argv: Sequence[str], request: SandboxRequest, sandbox: Sandbox) -
         proxy=None if request.proxy is None else str(request.proxy),
         takes_input=request.takes_input,
     )
+
+
+def _cut_part(found: bytes, start: int, length: int, margin: int) -> OutputPart:
+    """Return the part of some bytes that begins at a position among them."""
+    end = min(start + length, len(found))
+    if margin:
+        start, end = _find_character(found, start), _find_character(found, end)
+    return OutputPart(
+        start=start,
+        data=found[start:end],
+        size=0,
+        before=found[max(0, start - margin) : start],
+        after=found[end : end + margin],
+    )
+
+
+def _find_character(text: bytes, position: int) -> int:
+    """Return the position of the first character in UTF-8 from another position on."""
+    for later in range(position, min(position + _LONGEST_CHARACTER, len(text))):
+        if text[later] & 0xC0 != 0x80:
+            return later
+    return position
 
 
 class ProcessFolder:
@@ -233,14 +260,24 @@ class ProcessFolder:
                 return format_bounded(head, self._read_from(tail_start), size)
         return ""
 
-    def read_range(self, start: int | None, length: int) -> OutputPart:
-        """Return bytes from a position on, or the last ones; what was not kept is left out."""
+    def read_range(self, start: int | None, length: int, *, margin: int = 0) -> OutputPart:
+        """
+        Return bytes from a position on, or the last ones; what was not kept is left out.
+
+        With a ``margin``, the part begins and ends between characters, and is told with so many
+        bytes on both of its sides.
+        """
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):
                 size = self.measure_output()
                 first = max(0, size - length) if start is None else min(max(start, 0), size)
                 first = self._find_kept(first)
-                return OutputPart(start=first, data=self._read_from(first)[:length], size=size)
+                outer = self._find_kept(max(0, first - margin))
+                found = self._read_from(outer)
+                if len(found) < first - outer:  # a piece in between was not kept
+                    outer, found = first, self._read_from(first)
+                part = _cut_part(found, first - outer, length, margin)
+                return replace(part, start=outer + part.start, size=size)
         return OutputPart(start=0, data=b"", size=0)
 
     def _find_kept(self, position: int) -> int:

@@ -7,14 +7,14 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.reading import decode_text
 from clew.features.files.turn_workspace import get_workspace, locate, normalize_path
 from clew.features.files.writing import read_content
 from clew.plugin import PathFact, ToolFacts
+from clew.sandbox.changed_files import holds_received_file
 from clew.sandbox.errors import FileRefused, PathLeadsElsewhere
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     Extent: TypeAlias = Literal["file", "folder", "tree"]
-
-#: The folder of the workspace with the files that strangers have sent.
-_DOWNLOADS: Final = "downloads"
 
 
 def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
@@ -46,9 +43,8 @@ def _make_facts(args: Mapping[str, Any], *, extent: Extent) -> ToolFacts:
     fact = replace(_make_path_fact(str(args.get("path", ".")), extent=extent), leaves_out=True)
     if fact.inside and os.path.isfile(fact.path):  # noqa: PTH113  (a long name is none)
         fact = replace(fact, extent="file")
-    downloads, used = (get_workspace().root / _DOWNLOADS).resolve(), Path(fact.path)
-    below = fact.extent == "tree" and downloads.is_dir() and downloads.is_relative_to(used)
-    return ToolFacts(paths=(fact,), untrusted_result=below or used.is_relative_to(downloads))
+    received = holds_received_file([fact], str(get_workspace().root))
+    return ToolFacts(paths=(fact,), untrusted_result=received)
 
 
 def make_write_facts(args: Mapping[str, Any]) -> ToolFacts:

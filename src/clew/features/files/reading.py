@@ -7,6 +7,7 @@ import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from clew.agent.known_secrets import redact_secrets
 from clew.documents.document_text import DocumentRefused, may_be_document, read_document
 from clew.sandbox.errors import FileRefused
 
@@ -77,6 +78,8 @@ def _take_lines(lines: list[str]) -> list[str]:
     taken: list[str] = []
     room = MAX_CHARS
     for one in lines:
+        if len(one) > MAX_LINE_CHARS:
+            one = redact_secrets(one)  # before it is cut: nobody recognises half of a secret
         if len(one) > MAX_LINE_CHARS:
             one = f"{one[:MAX_LINE_CHARS]} [… {len(one) - MAX_LINE_CHARS:,} more characters]"
         room -= len(one) + 1

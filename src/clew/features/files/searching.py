@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import regex
 
+from clew.agent.known_secrets import redact_secrets
 from clew.core.text import truncate_text
 from clew.documents.document_text import DocumentRefused, may_be_document, read_document
 from clew.features.files.listing import iter_matching, quote_path
@@ -119,7 +120,9 @@ class _Search:
         shown = quote_path(self.place.show_path(path))
         for number, line in enumerate(text.split("\n"), start=1):
             if self._matches(line):
-                self._add(f"{shown}:{number}: {truncate_text(line, _MAX_LINE_CHARS)}")
+                self._add(
+                    f"{shown}:{number}: {truncate_text(redact_secrets(line), _MAX_LINE_CHARS)}"
+                )
             if self.stopped is not None:
                 return
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from clew.config.workspaces import find_workspace
 from clew.features.files.reading import decode_text
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from clew.plugin import FeatureContext
     from clew.sandbox.workspace import Workspace
 
-#: The folder of the workspace with the files that strangers have sent.
-_DOWNLOADS: Final = "downloads/"
-
 
 async def read_watched_file(context: FeatureContext, scope: Scope, path: str) -> WatchedText:
     """
@@ -30,7 +27,7 @@ async def read_watched_file(context: FeatureContext, scope: Scope, path: str) ->
     workspace = find_workspace(context.settings, scope)
     text = await asyncio.to_thread(_read_file, workspace, path)
     inside = workspace.relative_path(path)
-    foreign = inside.startswith(_DOWNLOADS) or await holds_foreign_text(
+    foreign = await holds_foreign_text(
         context.store, str(workspace.root), str(workspace.root / inside)
     )
     return WatchedText(text=text, untrusted=foreign)

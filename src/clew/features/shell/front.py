@@ -8,7 +8,7 @@ from clew.agent.known_secrets import redact_secrets
 from clew.clock import from_millis
 from clew.errors import NotFound, UsageError
 from clew.features.shell import processes, supervision
-from clew.features.shell.wording import clean_output, describe_end, shorten_command
+from clew.features.shell.wording import describe_end, shorten_command
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
@@ -87,12 +87,12 @@ def read_part(
         if process.pruned_at is not None:
             raise UsageError("its output was removed: it is kept for 7 days")
         raise UsageError(f"its output is on {supervision.get_host(process)}")
-    part = folder.read_range(start, min(length, MOST_BYTES))
+    part = folder.read_range(start, min(length, MOST_BYTES), margin=supervision.MARGIN)
     return {
         "start": part.start,
         "end": part.start + len(part.data),
         "size": part.size,
-        "text": redact_secrets(clean_output(part.data.decode(errors="replace"))),
+        "text": supervision.decode_part(part),
     }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from clew.agent.known_secrets import redact_secrets
+from clew.agent.known_secrets import redact_part
 from clew.config.workspaces import name_place
 from clew.features.shell import processes
 from clew.features.shell.processes import ProcessEnd, ProcessState
 from clew.features.shell.wording import LOST, TAIL, clean_output, format_completion
 from clew.plugin.foreign_files import may_read_foreign_text
-from clew.sandbox.process_folder import Life, ProcessFolder
+from clew.sandbox.process_folder import Life, OutputPart, ProcessFolder
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PROCESS_FOLDER: Final = "processes"
 #: Ends that somebody else made: a person, a time limit, another limit.
 _STOPPED_BY: Final = ("person", "time", "limit", "memory")
+#: Bytes on both sides of a part of an output in which the rest of a secret is looked for.
+MARGIN: Final = 8_192
 #: Seconds between two looks at a process of another machine.
 _REMOTE_PERIOD: Final = 0.5
 
@@ -70,8 +72,13 @@ def _describe_exit(folder: ProcessFolder, found: CommandExit) -> ProcessEnd:
 
 
 def _read_tail(folder: ProcessFolder) -> str:
-    data = folder.read_range(None, 4 * TAIL).data
-    return redact_secrets(clean_output(data.decode(errors="replace")))[-TAIL:]
+    return decode_part(folder.read_range(None, 4 * TAIL, margin=MARGIN))[-TAIL:]
+
+
+def decode_part(part: OutputPart) -> str:
+    """Return a part of an output as text, without secrets, also those that its edges cut."""
+    pieces = (part.before, part.data, part.after)
+    return redact_part(*(clean_output(one.decode(errors="replace")) for one in pieces))
 
 
 async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess:
@@ -93,7 +100,8 @@ async def settle(context: FeatureContext, process: ShellProcess) -> ShellProcess
 
 async def tells_foreign_text(context: FeatureContext, process: ShellProcess) -> bool:
     """Return whether the output of a process may hold text of strangers, by what it can read."""
-    return await may_read_foreign_text(context.store, process.workspace, process.level)
+    since = process.started_at or process.created_at
+    return await may_read_foreign_text(context.store, process.workspace, process.level, since=since)
 
 
 async def settle_unstarted(context: FeatureContext, process: ShellProcess) -> None:

@@ -70,5 +70,5 @@ def format_completion(process: ShellProcess, end: ProcessEnd) -> str:
 
 def shorten_command(command: str) -> str:
     """Return a command in one line."""
-    line = " ".join(command.split())
+    line = redact_secrets(" ".join(command.split()))
     return repr(line if len(line) <= _LONGEST_COMMAND else f"{line[:_LONGEST_COMMAND]}…")

@@ -146,6 +146,26 @@ def record_restored(t: Tx, workspace: str, path: str, *, place: str, at: int) ->
     )
 
 
+def record_received(
+    t: Tx, workspace: str, *, place: str, received: Sequence[WorkspaceWrite]
+) -> None:
+    """Store the times at which files of a workspace were changed last that strangers have sent."""
+    for one in received:
+        t.execute(
+            """
+            INSERT INTO workspace_write (call, turn, workspace, path, began_at, ended_at, untrusted,
+                                         unseen, place)
+            VALUES ($1, '', $2, '', $3, $4, 1, 0, $5)
+            ON CONFLICT (call, path) DO NOTHING
+            """,
+            f"received {one.began_at} {one.ended_at} {workspace}",
+            workspace,
+            one.began_at,
+            one.ended_at,
+            place,
+        )
+
+
 def move_writes(t: Tx, before: str, after: str) -> None:
     """Store that a workspace has another folder."""
     t.execute(
