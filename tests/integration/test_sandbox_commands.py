@@ -124,6 +124,14 @@ async def test_memory_counts_for_all_processes_together(tmp_path: Path) -> None:
     assert "it used more than 256 MB of memory" in (await run_python(tmp_path, code)).ending
 
 
+async def test_threads_are_counted_as_well(tmp_path: Path) -> None:
+    code = (
+        "import threading, time\nthreading.stack_size(32_768)\n"
+        "for _ in range(600): threading.Thread(target=time.sleep, args=(100,)).start()"
+    )
+    assert "it started more than 512 threads" in (await run_python(tmp_path, code)).ending
+
+
 async def test_nothing_is_left_running(tmp_path: Path) -> None:
     done = await run_shell(tmp_path, "sleep 4242 & setsid sleep 4242 & echo started")
     assert (done.output, done.exit_code) == ("started\n", 0)

@@ -8,6 +8,8 @@ _CORE = "src/clew/core"
 _INPUTS = "tests/features/test_untrusted_inputs.py::test_"
 _POLICY = "tests/unit/test_policy.py::test_"
 
+_FOLLOWED = "tests/features/test_file_taint.py::test_text_of_strangers_is_followed_into_moved_folders_and_in_names_of_folders[sqlite]"
+
 APPROVALS = (
     Mutation(
         name="policy-unknown-facts",
@@ -133,9 +135,41 @@ APPROVALS = (
         name="file-taint",
         mechanism="a file that a tainted conversation wrote taints whoever reads it",
         file="src/clew/engine/workspace_taint.py",
-        old="        untrusted = untrusted or tainted or reads or await _hold_changed(kept, writes)\n",
-        new="        untrusted = untrusted or reads or await _hold_changed(kept, writes)\n",
+        old="        untrusted = untrusted or tainted or reads or await self._hold_foreign(kept, writes)\n",
+        new="        untrusted = untrusted or reads or await self._hold_foreign(kept, writes)\n",
         test="tests/features/test_file_taint.py::test_a_file_that_a_tainted_conversation_wrote_taints_whoever_reads_it",
+    ),
+    Mutation(
+        name="file-taint-received",
+        mechanism="a command that can read a file of strangers taints",
+        file="src/clew/sandbox/changed_files.py",
+        old="return holds_received_file(places, workspace) or holds",
+        new="return holds",
+        test=_FOLLOWED,
+    ),
+    Mutation(
+        name="file-taint-moved",
+        mechanism="files of strangers are known after their folder was moved",
+        file="src/clew/engine/workspace_taint.py",
+        old="        if reach.runs_command and reads:\n",
+        new="        if False:\n",
+        test=_FOLLOWED,
+    ),
+    Mutation(
+        name="file-taint-names",
+        mechanism="a folder counts by its name",
+        file="src/clew/sandbox/changed_files.py",
+        old="for name in (*folders, *names))",
+        new="for name in names)",
+        test=_FOLLOWED,
+    ),
+    Mutation(
+        name="file-taint-meanwhile",
+        mechanism="what was written while a command ran counts, also if it is gone",
+        file="src/clew/plugin/foreign_files.py",
+        old="    if overlaps(writes, since):\n",
+        new="    if False:\n",
+        test="tests/features/test_untrusted_inputs.py::test_each_input_that_nobody_said_is_of_strangers_if_they_may_have_written_it[sqlite]",
     ),
     Mutation(
         name="file-taint-undone",

@@ -87,9 +87,17 @@ SANDBOX = (
         name="sandbox-processes",
         mechanism="processes are counted",
         file=f"{_SANDBOX}/usage_limits.py",
-        old="    if used.processes > processes:\n",
+        old="    if count.processes > processes:\n",
         new="    if False:\n",
         test=f"{_LEVELS}landlock_ends_all_processes_at_once",
+    ),
+    Mutation(
+        name="sandbox-threads",
+        mechanism="threads are counted",
+        file=f"{_SANDBOX}/usage_limits.py",
+        old="    if count.threads > threads:\n",
+        new="    if False:\n",
+        test=f"{_COMMANDS}threads_are_counted_as_well",
     ),
     Mutation(
         name="workspace-beneath",

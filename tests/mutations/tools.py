@@ -151,6 +151,22 @@ TOOLS = (
         test="tests/integration/test_sandbox_commands.py::test_a_line_is_shown_whole_or_not_at_all",
     ),
     Mutation(
+        name="piece-of-a-secret",
+        mechanism="a part of an output does not begin or end within a secret",
+        file="src/clew/features/shell/supervision.py",
+        old="    pieces = (part.before, part.data, part.after)\n",
+        new='    pieces = (b"", part.data, b"")\n',
+        test="tests/features/test_processes.py::test_a_part_of_an_output_from_any_byte_holds_no_piece_of_a_secret",
+    ),
+    Mutation(
+        name="cut-line-of-a-file",
+        mechanism="a long line is cut only after its secrets are masked",
+        file="src/clew/features/files/reading.py",
+        old="            one = redact_secrets(one)",
+        new="            one = one",
+        test="tests/features/test_files_texts.py::test_a_secret_is_not_cut_in_two_where_a_long_line_is",
+    ),
+    Mutation(
         name="web-unseen-characters",
         mechanism="characters that people do not see are removed",
         file=f"{_WEB}/page_text.py",

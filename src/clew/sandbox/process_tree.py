@@ -20,31 +20,44 @@ if TYPE_CHECKING:
     FileId: TypeAlias = tuple[int, int]
 
 
-class TreeUsage(NamedTuple):
-    """The processes below one, and their memory."""
+class TreeCount(NamedTuple):
+    """The processes below one, and their threads."""
 
     processes: int
-    #: Bytes that are not the content of a file with a name.
-    memory: int
+    threads: int
 
 
-def measure_tree(root: int, *, most_processes: int) -> TreeUsage:
-    """Measure what descends from a process; stops counting when there are too many."""
-    processes = own = shared = 0
+def count_processes(root: int, *, processes: int, threads: int) -> TreeCount:
+    """
+    Count what descends from a process, until there is more of one kind.
+
+    It waits for nobody. What else ``/proc`` tells of a process can wait for that process, while
+    it forks; so those that fork all the time would be thousands by then.
+    """
+    count = tasks = 0
+    for process in iter_descendants(root):
+        count += 1
+        with suppress(OSError):
+            tasks += len(os.listdir(f"/proc/{process}/task"))
+        if count > processes or tasks > threads:
+            break
+    return TreeCount(processes=count, threads=tasks)
+
+
+def measure_memory(root: int) -> int:
+    """Measure the bytes in the memory of what descends from a process, without files on disks."""
+    own = shared = 0
     unnamed: dict[FileId, int] = {}
     for process in iter_descendants(root):
-        processes += 1
         found = _read_sizes(process, "status")
         own += found.get("RssAnon", 0)
         if found.get("RssShmem"):
             # Looking at each page takes longer, and few processes share any.
             shared += _read_sizes(process, "smaps_rollup").get("Pss_Shmem", found["RssShmem"])
         unnamed |= find_unnamed_files(process)
-        if processes > most_processes:
-            break
     # Those that are mapped as well are counted once.
     in_memory = sum(size for (device, _), size in unnamed.items() if not os.major(device))
-    return TreeUsage(processes=processes, memory=own + max(shared, in_memory))
+    return own + max(shared, in_memory)
 
 
 def iter_descendants(root: int) -> Iterator[int]:

@@ -15,6 +15,7 @@ from clew.core.byte_size import format_size
 from clew.sandbox.supervisor.command import CommandProcesses, adopt_orphans
 from clew.sandbox.supervisor.disk_watch import DiskWatch
 from clew.sandbox.supervisor.input_lines import InputLines
+from clew.sandbox.supervisor.memory_watch import MemoryWatch
 from clew.sandbox.supervisor.order import (
     DESCRIPTORS,
     EXIT,
@@ -33,6 +34,8 @@ from clew.sandbox.usage_limits import find_excess
 _PERIOD, _QUIET_PERIOD = 0.1, 0.5
 #: Looks without a change after which they become rarer.
 _QUIET_AFTER = 20
+#: Seconds after which a thread lets another one run.
+_SWITCH = 0.0001
 #: Seconds between the request to end and the kill.
 _GRACE = 5.0
 #: Seconds for output that a child left behind may still write.
@@ -142,7 +145,7 @@ class _Supervisor:
         self._kill_at: float | None = None
         self._output = OutputFiles(order.output)
         self._is_first = True
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int] = (0, 0)
         self._quiet_looks = 0
         _write_file(f"{EXIT}.new", b" " * _EXIT_ROOM)
 
@@ -161,6 +164,7 @@ class _Supervisor:
             self._by, self._why = "person", reason
             self._write_exit(128 + signal.SIGTERM, None, None)
             return
+        self._memory = MemoryWatch(self._order.memory)
         self._disk = DiskWatch(self._order.workspace, self._order.disk)
         self._oom_kills = _count_oom_kills()
         try:
@@ -175,7 +179,10 @@ class _Supervisor:
         _write_file(STARTED, f"{os.getpid()} {self._command.pid}\n".encode())
         self._input = InputLines(self._command.input)
         os.close(self._telling)
+        # Threads that measure must not keep the one that counts waiting.
+        sys.setswitchinterval(_SWITCH)
         self._disk.start(self._command.pid, self._wake)
+        self._memory.start(self._command.pid, self._wake)
         self._follow()
         self._end()
 
@@ -268,19 +275,18 @@ class _Supervisor:
             self._stop("person", reason)
         if self._disk.reason is not None:
             self._stop("limit", self._disk.reason, grace=0.0)
+        if self._memory.reason is not None:
+            self._stop("memory", self._memory.reason, grace=0.0)
 
     def _look(self) -> float:
         """Look at what the command uses; return the seconds until the next look."""
         order = self._order
         self._check_reasons()
-        excess, used = find_excess(
-            self._command.pid, processes=order.processes, memory=order.memory
-        )
+        excess, count = find_excess(self._command.pid, processes=order.processes)
         if excess is not None:
             self._stop("memory" if "memory" in excess else "limit", excess, grace=0.0)
-        seen = (used.processes, used.memory >> 23)
-        self._quiet_looks = self._quiet_looks + 1 if seen == self._seen else 0
-        self._seen = seen
+        self._quiet_looks = self._quiet_looks + 1 if count == self._seen else 0
+        self._seen = count
         return _PERIOD if self._quiet_looks < _QUIET_AFTER else _QUIET_PERIOD
 
     def _end(self) -> None:
