@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 OPTION, IN_TURN = "--databases", "in-turn"
 #: For a test with statements that no other runs on both databases.
 MARK = "both_databases"
-FOLDERS = ("tests/features/", "tests/integration/")
+FOLDERS = (
+    *("tests/features/", "tests/integration/", "tests/contract/test_chat_commands.py"),
+    *("tests/contract/test_contexts.py", "tests/contract/test_recall.py"),
+    *("tests/contract/test_scopes.py", "tests/contract/test_cases_lifecycle.py"),
+)
 _DATABASES = ("sqlite", "postgres")
 #: In the id of a test: one of its parameters.
 _DATABASE = re.compile(rf"(?<=[\[-])({'|'.join(_DATABASES)})(?=[\]-])")

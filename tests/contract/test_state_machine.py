@@ -47,8 +47,8 @@ PHASES = (
     if os.environ.get("CLEW_NO_SHRINK")
     else (Phase.reuse, Phase.generate, Phase.shrink)
 )
-#: Examples per database, some 5,000 steps together; `make soak state_machine` takes 40 times more.
-EXAMPLES = {"sqlite": 80, "postgres": 24}
+#: Examples per database, some 3,000 steps together; `make soak state_machine` takes far more.
+EXAMPLES = {"sqlite": 40, "postgres": 25}
 
 ANY = st.integers(0, 47)
 ROUTE = st.sampled_from(ROUTES)

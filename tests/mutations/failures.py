@@ -20,7 +20,7 @@ FAILURES = (
         file="src/clew/agent/loop.py",
         old="        if not (isinstance(part, TextPart) and is_blank(part.content))\n",
         new="        if True\n",
-        test=f"{_TABLE}passes_is_not_seen_in_the_answer[nothing: blanks-messages]",
+        test=f"{_TABLE}passes_is_not_seen_in_the_answer[nothing: blanks]",
     ),
     Mutation(
         name="cut-reply",
@@ -28,7 +28,7 @@ FAILURES = (
         file="src/clew/agent/loop.py",
         old=("        raise_if_incomplete(response)\n"),
         new="",
-        test=f"{_TABLE}continues_is_reported_and_the_next_turn_works[early end-messages]",
+        test=f"{_TABLE}continues_is_reported_and_the_next_turn_works[early end]",
     ),
     Mutation(
         name="no-choice",

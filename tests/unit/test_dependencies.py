@@ -9,9 +9,12 @@ import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -61,12 +64,20 @@ def _imported(folder: str) -> frozenset[str]:
     """Return the packages of others that the modules of a folder import."""
     trees = (ast.parse(path.read_text("utf-8")) for path in (ROOT / folder).rglob("*.py"))
     names: set[str] = set()
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for tree in trees for node in _statements(tree)):
         if isinstance(node, ast.Import):
             names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.partition(".")[0])
     return frozenset(names - {"bench", "clew", "scripts", "tests"} - sys.stdlib_module_names)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All that is no expression: most of a tree is, and imports nothing."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from _statements(child)
 
 
 @cache

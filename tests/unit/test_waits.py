@@ -17,7 +17,9 @@ def test_no_test_waits_without_a_bound() -> None:
         str(path.relative_to(TESTS)): loops
         for level in LEVELS
         for path in sorted((TESTS / level).rglob("*.py"))
-        if (loops := _sleeping_loops(ast.parse(path.read_text(encoding="utf-8"))))
+        for text in [path.read_text(encoding="utf-8")]
+        # To read a text is a tenth of reading its syntax.
+        if "while" in text and "sleep" in text and (loops := _sleeping_loops(ast.parse(text)))
     }
     assert {path: lines for path, lines in found.items() if path not in ALLOWED} == {}
     assert found.keys() == ALLOWED.keys(), "an exception that is no longer needed"
@@ -48,6 +50,7 @@ def test_every_client_of_a_test_has_a_time_limit_of_its_own() -> None:
         f"{path.relative_to(TESTS)}:{call.lineno}"
         for path in sorted(TESTS.rglob("*.py"))
         for text in [path.read_text(encoding="utf-8")]
+        if "httpx2." in text or "websockets" in text
         for call in ast.walk(ast.parse(text))
         if isinstance(call, ast.Call)
         and (_has_default_limit(call) or ("websockets" in text and _opens_in_default_time(call)))
