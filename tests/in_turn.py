@@ -40,10 +40,12 @@ def keep_one_each(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave each test out on all databases but one, if that is asked for."""
     if config.getoption(OPTION) != IN_TURN:
         return
-    either = [item.nodeid for item in items if not item.get_closest_marker(MARK)]
-    doubled = find_doubled(either)
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in doubled])
-    items[:] = [item for item in items if item.nodeid not in doubled]
+    doubled = find_doubled(item.nodeid for item in items)
+    left_out = [
+        item for item in items if item.nodeid in doubled and not item.get_closest_marker(MARK)
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def find_doubled(nodes: Iterable[str]) -> set[str]:
@@ -55,7 +57,8 @@ def find_doubled(nodes: Iterable[str]) -> set[str]:
             databases.setdefault(_DATABASE.sub("", node, count=1), {})[found[1]] = node
     doubled: set[str] = set()
     turns: dict[str, int] = {}
-    for test, variants in databases.items():
+    # By name: the order in which they are collected may be random.
+    for test, variants in sorted(databases.items()):
         file = test.partition("::")[0]
         # Else every file that has one test would run it on the same database.
         turns[file] = turns.get(file, crc32(file.encode())) + 1

@@ -142,6 +142,7 @@ def last_text(request: ProviderRequest) -> str:
     return request.messages[-1].text
 
 
+@pytest.mark.both_databases
 async def test_what_has_ended_begins_a_turn_joins_one_or_comes_with_a_message(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -194,6 +195,7 @@ async def test_what_has_ended_begins_a_turn_joins_one_or_comes_with_a_message(
     assert (one.attended, one.hops) == (True, 0)
 
 
+@pytest.mark.both_databases
 async def test_turns_without_a_person_end_after_five_rounds_and_with_their_tokens(
     tmp_path: Path, store_url: str
 ) -> None:

@@ -87,6 +87,7 @@ async def _reports(world: DelegationWorld, conversation: ConversationId) -> list
     ]
 
 
+@pytest.mark.both_databases
 async def test_a_task_in_the_background_is_told_of_once_when_it_ends(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_task_in_the_background_is_told_of_once_when_it_ends(
         assert [text for _, _, text in await world.delivered()][-1].startswith("done: The task")
 
 
+@pytest.mark.both_databases
 async def test_one_that_takes_too_long_goes_on_in_the_background(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -122,6 +124,7 @@ async def test_one_that_takes_too_long_goes_on_in_the_background(
         assert len(await _reports(world, child.parent_conversation)) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_stop_reaches_what_works_below(tmp_path: Path, store_url: str) -> None:
     gate = Gate()
     deep = do(delegate(do(nap("deep"))), nap("here"))

@@ -102,6 +102,7 @@ def test_its_settings_are_typed_and_come_from_every_source(home: Path) -> None:
             load_settings_with_features(home=home, flags=flags, environ={})
 
 
+@pytest.mark.both_databases
 async def test_its_parts_run_and_nothing_is_left_of_a_deleted_conversation(
     home: Path, store_url: str
 ) -> None:
@@ -153,6 +154,7 @@ async def test_a_check_of_its_own_is_run_by_fsck(home: Path) -> None:
     assert [(one.check, one.decide) for one in report.findings] == [("garden-dry", "name it")]
 
 
+@pytest.mark.both_databases
 async def test_without_it_the_store_opens_is_checked_copied_and_deleted_from(
     home: Path, new_store_url: str
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.clock import SystemClock
 from clew.commands.runner import CommandRunner
 from clew.core.call_reach import WorkspaceWrite, merge_writes, was_written
@@ -27,8 +29,6 @@ from tests.sandboxes import needs_bubblewrap
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    import pytest
 
     from clew.runtime import Application
     from clew.store.contract import Tx
@@ -221,6 +221,7 @@ def test_writes_that_touch_are_one() -> None:
         assert was_written(at, writes) is was_written(at, merged)
 
 
+@pytest.mark.both_databases
 async def test_what_was_written_is_known_in_the_folder_to_which_a_workspace_moves(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -279,6 +280,7 @@ def store_writes(
         )
 
 
+@pytest.mark.both_databases
 async def test_writes_are_forgotten_once_no_file_repeats_them(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

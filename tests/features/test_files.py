@@ -381,6 +381,7 @@ async def find_question(product: Application) -> Approval | None:
     return next(iter(await product.engine.list_approvals(conversation)), None)
 
 
+@pytest.mark.both_databases
 async def test_the_changes_of_the_last_turn_are_undone_and_nothing_else(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -463,6 +464,7 @@ async def test_no_file_grows_beyond_the_limit_of_its_workspace(
             assert await _find_problems(product) == []
 
 
+@pytest.mark.both_databases
 async def test_old_versions_of_files_go_by_age_and_by_size(tmp_path: Path, store_url: str) -> None:
     day = 24 * 3600 * 1000
     steps = [

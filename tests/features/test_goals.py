@@ -97,6 +97,7 @@ async def test_the_agent_goes_on_by_itself_until_it_says_that_the_goal_is_reache
         assert (await world.command("/goal pause")).startswith("This goal is done already")
 
 
+@pytest.mark.both_databases
 async def test_a_goal_ends_with_its_rounds_its_tokens_or_those_of_the_day_and_says_so_once(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -135,6 +136,7 @@ async def test_a_goal_ends_with_its_rounds_its_tokens_or_those_of_the_day_and_sa
         assert states == [("count", "stopped"), ("a second", "stopped"), ("a third", "paused")]
 
 
+@pytest.mark.both_databases
 async def test_a_judge_ends_the_goal_says_what_is_missing_or_fails(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -236,6 +238,7 @@ async def test_a_question_holds_the_goal_until_it_is_answered(
         assert ("answer", "paid 3") in await world.delivered()
 
 
+@pytest.mark.both_databases
 async def test_three_rounds_that_fail_pause_the_goal_and_are_told_once(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -318,6 +321,7 @@ async def test_who_stops_the_answer_or_leaves_the_conversation_pauses_the_goal(
         await wait_until(lambda: _has_rounds(world, "until /new", 2))
 
 
+@pytest.mark.both_databases
 async def test_compaction_rewind_deletion_and_a_restart_keep_a_goal_or_take_it_along(
     tmp_path: Path, store_url: str
 ) -> None:

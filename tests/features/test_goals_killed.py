@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.features.killed_goals import is_right, pursue_under_kills
 from tests.killing.killer import Place
 
@@ -17,6 +19,7 @@ _KILLS = (
 )
 
 
+@pytest.mark.both_databases
 def test_killed_gateways_lose_no_round_and_double_none(tmp_path: Path, store_url: str) -> None:
     places = _KILLS[store_url.startswith("sqlite")]
     found = pursue_under_kills(tmp_path, store_url, places)

@@ -6,6 +6,7 @@ import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from structlog.testing import capture_logs
 
 from clew.agent.models import close_models_on_exit
@@ -26,8 +27,6 @@ from tests.integration.api_server import settings_for
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
     from pathlib import Path
-
-    import pytest
 
     from clew.plugin import Registry, TurnContext
     from clew.plugin.registry import Register
@@ -73,6 +72,7 @@ def count_told(t: Tx) -> int:
     return t.fetch_value("SELECT count(*) FROM diary")
 
 
+@pytest.mark.both_databases
 async def test_notes_are_stored_with_the_message_that_they_came_with_and_people_do_not_see_them(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -121,6 +121,7 @@ async def test_notes_are_stored_with_the_message_that_they_came_with_and_people_
     assert requests == [expected[:1], expected[:2], expected]
 
 
+@pytest.mark.both_databases
 async def test_a_note_that_raises_breaks_its_transaction_or_hangs_is_left_out(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ async def test_stopping_a_turn_leaves_what_runs_in_the_background(
         assert len(await world.completions()) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_command_whose_turn_ended_without_it_is_stopped(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -217,6 +218,7 @@ async def test_one_watcher_watches_and_the_next_takes_its_place(
         await asyncio.wait([second])
 
 
+@pytest.mark.both_databases
 async def test_old_output_is_removed_and_the_row_stays(tmp_path: Path, store_url: str) -> None:
     call = shell_call("echo kept", background=True)
     async with open_processes(tmp_path, store_url, answer_with(call)) as world:
@@ -249,6 +251,7 @@ def _age(t: Tx) -> None:
     t.execute("UPDATE shell_process SET ended_at = ended_at - $1", watcher.KEEP)
 
 
+@pytest.mark.both_databases
 async def test_the_process_of_another_machine_is_left_to_it(tmp_path: Path, store_url: str) -> None:
     call = shell_call("until [ -e gate ]; do sleep 0.1; done", background=True)
     async with open_processes(tmp_path, store_url, answer_with(call)) as world:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.config.workspaces import find_workspace
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.entry import Role
@@ -42,6 +44,7 @@ def _read_inputs(t: Tx) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.both_databases
 async def test_each_slot_is_accepted_once_by_several_gateways_and_told_in_the_chat(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -145,6 +148,7 @@ async def test_a_run_that_goes_on_keeps_the_next_slots_from_starting_another(
         assert await world.states(job) == ["done", skipped, skipped, "done"]
 
 
+@pytest.mark.both_databases
 async def test_failures_are_told_once_and_then_once_a_day_and_so_is_their_end(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -184,6 +188,7 @@ async def test_quiet_hours_hold_runs_back_or_skip_them(tmp_path: Path, store_url
         assert await world.states(ignoring) == ["done"] * 4
 
 
+@pytest.mark.both_databases
 async def test_a_message_needs_no_model_and_a_budget_that_is_spent_no_turn(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -202,6 +207,7 @@ async def test_a_message_needs_no_model_and_a_budget_that_is_spent_no_turn(
         assert len(world.provider.requests) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_job_is_paused_when_its_creator_is_shut_out_and_ends_with_its_conversation(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -240,6 +246,7 @@ async def test_a_conversation_that_is_deleted_takes_its_rows(
         assert await world.fires(job) == []
 
 
+@pytest.mark.both_databases
 async def test_a_chat_that_gets_another_id_keeps_its_jobs_its_conversations_and_its_files(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -270,6 +277,7 @@ async def test_a_chat_that_gets_another_id_keeps_its_jobs_its_conversations_and_
 
 
 @needs_bubblewrap
+@pytest.mark.both_databases
 async def test_a_command_asks_the_model_only_for_what_is_new(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -318,6 +326,7 @@ async def test_a_command_does_not_run_at_a_weaker_level_than_it_was_allowed_at(
         assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.both_databases
 def test_gateways_that_are_killed_fire_each_slot_once(tmp_path: Path, store_url: str) -> None:
     found = fire_under_kills(store_url, tmp_path, jobs=4, minutes=6, kills=1, gateways=2)
     assert is_right(found, jobs=4, minutes=6), found

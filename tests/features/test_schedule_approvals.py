@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.commands.runner import CommandRunner
 from clew.core.access import AccessPolicy, ChannelAccount, ChannelActor
@@ -100,6 +102,7 @@ async def test_without_somebody_to_ask_a_call_is_refused_at_once(
         assert "nobody can be asked here" in log[-1].text
 
 
+@pytest.mark.both_databases
 async def test_two_questions_of_one_number_are_told_apart(tmp_path: Path, store_url: str) -> None:
     async with open_jobs(tmp_path, store_url, answer, add_pay) as world:
         await world.add(task="pay the rent", every="1h")

@@ -119,6 +119,7 @@ async def test_a_zone_is_changed_once_what_is_due_by_the_old_one_has_its_row(
             await world.store.write(move_to_zone, job, "Mars")
 
 
+@pytest.mark.both_databases
 async def test_a_person_lists_shows_and_changes_jobs_in_the_chat(
     tmp_path: Path, store_url: str
 ) -> None:

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.config.settings import ChannelSettings
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.route import Route
@@ -35,6 +37,7 @@ def scheduler_with(world: JobWorld, *allow: str) -> Scheduler:
     return Scheduler(context, ScheduleSettings())
 
 
+@pytest.mark.both_databases
 async def test_the_jobs_of_a_person_who_is_taken_out_of_the_settings_are_paused(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -83,6 +86,7 @@ def _set_deliveries(t: Tx, state: str) -> None:
     t.execute("UPDATE delivery SET state = $1", state)
 
 
+@pytest.mark.both_databases
 async def test_the_log_tells_whether_a_report_has_arrived(tmp_path: Path, store_url: str) -> None:
     async with open_jobs(tmp_path, store_url) as world:
         home = await world.say("hello")

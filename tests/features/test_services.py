@@ -77,6 +77,7 @@ async def test_a_leader_that_raises_gives_its_lock_back(store: Store, tmp_path: 
         await wait_until(is_free)
 
 
+@pytest.mark.both_databases
 async def test_a_runner_ends_although_it_was_ending_a_service_that_lost_its_lock(
     store: Store, tmp_path: Path
 ) -> None:

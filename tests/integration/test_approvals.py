@@ -43,6 +43,7 @@ async def _questions(world: World, conversation: ConversationId) -> Sequence[App
     return await world.engine.list_approvals(conversation)
 
 
+@pytest.mark.both_databases
 async def test_calls_without_approval_run_at_once_and_all_results_are_one_request(
     world: World,
 ) -> None:

@@ -362,6 +362,7 @@ async def test_refusing_with_a_reason_asks_for_it_and_answers_nothing_before(
     await desk.quiet()
 
 
+@pytest.mark.both_databases
 async def test_always_holds_from_then_on_and_says_what_it_allows(desk: MemoryDesk) -> None:
     desk.platform.post_message("pay dare")
     conversation = await questions(desk, 2)

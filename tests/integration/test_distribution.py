@@ -134,6 +134,7 @@ async def world(store_url: str, tmp_path: Path) -> AsyncGenerator[World]:
         yield found
 
 
+@pytest.mark.both_databases
 async def test_each_transaction_of_a_turn_touches_one_conversation(world: World) -> None:
     """The table in the explanation of scaling says which tables that are."""
     people = [Route.parse(f"agent:main:telegram:dm:{number}") for number in (41, 42)]

@@ -77,6 +77,7 @@ def results(taken: Sequence[ImportResult]) -> list[ImportOutcome]:
     return [one.outcome for one in taken]
 
 
+@pytest.mark.both_databases
 async def test_an_imported_conversation_is_exported_again_to_the_byte(
     store_url: str, another_url: str, tmp_path: Path
 ) -> None:
@@ -261,6 +262,7 @@ async def test_a_deletion_leaves_a_mark_that_fits_what_was_exported_before(both:
     assert verify_export(io.BytesIO(after), earlier=verified(before)).findings == []
 
 
+@pytest.mark.both_databases
 async def test_a_turn_that_is_not_over_is_stopped_where_it_was_taken_in(both: Both) -> None:
     asked = await both.there.say("a:look pay", to=both.name)
     await both.there.waiting(asked.conversation_id)
@@ -332,6 +334,7 @@ async def test_routes_lead_to_what_was_taken_in_only_on_request(both: Both) -> N
     assert await here.resolve_name(other) != name
 
 
+@pytest.mark.both_databases
 async def test_a_chat_learns_once_that_an_imported_conversation_continues_in_it(both: Both) -> None:
     name = await both.say("a:")
     chat = Route(platform="telegram", account="bot", kind="dm", chat=both.name)

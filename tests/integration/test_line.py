@@ -132,6 +132,7 @@ async def test_a_store_that_makes_every_write_twice_changes_nothing(
 # A new conversation
 
 
+@pytest.mark.both_databases
 async def test_messages_that_race_with_a_new_conversation_land_on_one_side(world: World) -> None:
     left: list[ConversationId] = []
     said: list[AcceptResult] = []

@@ -101,6 +101,7 @@ async def test_after_a_restart_the_question_follows_its_file_which_is_not_sent_a
         assert await desk.world.check() == []
 
 
+@pytest.mark.both_databases
 async def test_where_no_file_can_be_sent_a_long_call_is_not_allowed_from_the_chat(
     store_url: str, tmp_path: Path
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.core.entry import Role
 from tests.contract.lifecycle.product import plan, running
 
@@ -25,6 +27,7 @@ async def test_a_new_conversation_says_who_answers_and_how_much_fits(
         assert "123,456 tokens" in told
 
 
+@pytest.mark.both_databases
 async def test_a_model_that_a_person_chose_learns_of_it_once_and_people_do_not_see_that(
     store_url: str, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ async def test_a_beginning_that_no_answer_follows_says_so(
     assert desk.texts() == ["(This answer was not finished.)"]
 
 
+@pytest.mark.both_databases
 async def test_a_beginning_that_was_taken_back_says_so(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:

@@ -214,6 +214,7 @@ async def test_requests_of_one_client_are_stored_in_the_order_in_which_it_sends_
     assert [by_id[n] for n in range(30)] == [id_ for (id_,) in stored]
 
 
+@pytest.mark.both_databases
 async def test_everything_about_conversations_can_be_done(on_each: Server) -> None:
     async with client(over_pipe(on_each)) as one:
         conversation = await opened(one)
@@ -306,6 +307,7 @@ def _file(name: str, content: bytes) -> Attachment:
     return Attachment(name=name, media_type="application/octet-stream", data=data)
 
 
+@pytest.mark.both_databases
 async def test_the_content_of_files_reaches_the_model_and_is_kept(
     on_each: Server, provider: FakeProvider
 ) -> None:

@@ -20,6 +20,7 @@ def logs() -> Iterator[None]:
         yield
 
 
+@pytest.mark.both_databases
 async def test_restarts_changed_tools_and_rendered_instructions_leave_the_prefix_as_it_was(
     tmp_path: Path, store_url: str
 ) -> None:

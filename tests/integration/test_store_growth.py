@@ -79,6 +79,7 @@ async def test_a_process_that_idles_writes_nothing(store: Store, tmp_path: Path)
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
+@pytest.mark.both_databases
 async def test_expired_records_are_deleted_in_slices(store_url: str, tmp_path: Path) -> None:
     def add(t: Tx) -> None:
         for n in range(1_100):
@@ -147,6 +148,7 @@ def test_the_wait_for_the_lock_is_longer_than_any_hold() -> None:
     assert opening.LOCK_TIMEOUT >= 100 * group_commit.MAX_BATCH_SECONDS
 
 
+@pytest.mark.both_databases
 async def test_the_disk_usage_is_reported_on_both_databases(store_url: str, tmp_path: Path) -> None:
     async with await open_store(store_url, home=tmp_path) as store:
         await store.write(Story(name="one").tell)

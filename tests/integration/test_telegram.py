@@ -106,6 +106,7 @@ async def test_b097_each_answer_in_a_group_is_a_reply_to_its_own_question(
         await desk.quiet()
 
 
+@pytest.mark.both_databases
 async def test_an_edit_of_the_last_message_is_asked_again(both: Desk) -> None:
     message = both.telegram.post_message("hallo")
     await both.answered()
@@ -114,6 +115,7 @@ async def test_an_edit_of_the_last_message_is_asked_again(both: Desk) -> None:
     await both.quiet()
 
 
+@pytest.mark.both_databases
 async def test_the_files_of_an_album_are_one_question_and_are_kept(both: Desk) -> None:
     for number in range(3):
         photo = both.telegram.add_file(f"{number}.jpg", b"\xff\xd8\xff %d" % number)

@@ -48,6 +48,7 @@ async def talked(desk: MemoryDesk) -> ConversationId:
     return await desk.world.engine.resolve_name(desk.platform.route.key)
 
 
+@pytest.mark.both_databases
 async def test_a_chat_whose_conversation_is_closed_elsewhere_is_notified_once(
     desk: MemoryDesk,
 ) -> None:

@@ -223,6 +223,7 @@ DaemonThreadExecutor().submit(threading.Event().wait)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
+@pytest.mark.both_databases
 async def test_a_released_turn_continues_elsewhere_by_the_effect_of_its_open_call(
     store_url: str, tmp_path: Path, hanging: Hanging
 ) -> None:

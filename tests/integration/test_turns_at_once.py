@@ -55,6 +55,7 @@ def _leased(t: Tx) -> int:
     return row[0]
 
 
+@pytest.mark.both_databases
 async def test_a_turn_without_a_slot_is_not_started_and_the_oldest_is_next(world: World) -> None:
     """A turn that was not started does not count as interrupted when the process dies."""
     first, goes_on = await _at_work(world)

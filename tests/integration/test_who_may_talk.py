@@ -196,6 +196,7 @@ async def test_b117_the_matrix_of_people_and_places(desk: MemoryDesk) -> None:
     assert found == MATRIX
 
 
+@pytest.mark.both_databases
 async def test_removal_takes_effect_at_once(desk: MemoryDesk) -> None:
     """Waiting work is cancelled, turns stop, approvals are denied, buttons are inactive."""
     for what in ("pay", "later"):
@@ -483,6 +484,7 @@ async def test_a_code_that_was_not_shown_is_not_the_last_for_an_hour(
             await desk.quiet()
 
 
+@pytest.mark.both_databases
 async def test_a_code_is_good_for_its_hour_only_once_it_was_shown(desk: MemoryDesk) -> None:
     people, now = desk.world.engine.pairing, datetime.now(UTC)
     assert await people.issue_code(ACCOUNT, "9", name="Eve", route=dm("9").key) is not None
