@@ -11,7 +11,7 @@ from clew.tui.state.typing_guard import MIN_PAUSE
 from tests.integration.rpc_clients import over_pipe
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -49,10 +49,15 @@ class Seen:
         """Wait until all of it is on the screen."""
         try:
             async with asyncio.timeout(120):
-                while not all(text in self.text for text in texts):
+                while not self._shows(texts):
                     await self.pilot.pause(0.02)
         except TimeoutError:
             raise AssertionError(f"never saw {texts} but:\n{self.text}") from None
+
+    def _shows(self, texts: Sequence[str]) -> bool:
+        # Each look draws the whole screen.
+        shown = self.text
+        return all(text in shown for text in texts)
 
     async def gone(self, text: str) -> None:
         """Wait until it is not on the screen any more."""

@@ -20,7 +20,7 @@ from tests.tui.terminal_emulator import PseudoTerminal, drawn_afresh, driver_on,
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
+    from collections.abc import AsyncGenerator, Collection, Sequence
     from pathlib import Path
 
     from textual.driver import Driver
@@ -73,9 +73,13 @@ class TerminalSession:
     async def see(self, *texts: str) -> None:
         """Wait until all of it stands in the cells."""
         try:
-            await wait_until(lambda: all(text in self.text for text in texts))
+            await wait_until(lambda: self._shows(texts))
         except AssertionError:
             raise AssertionError(f"never saw {texts} but:\n{self.text}") from None
+
+    def _shows(self, texts: Sequence[str]) -> bool:
+        shown = self.text
+        return all(text in shown for text in texts)
 
     async def gone(self, text: str) -> None:
         """Wait until it does not stand there any more."""
