@@ -59,6 +59,7 @@ def run() -> Table:
         found = [row for part, database in parts for row in _run_part(part, database, url)]
     if ONLY in ("", "output"):
         found += asyncio.run(_write_gigabyte())
+        found.append(asyncio.run(_write_without_end()))
     return Table(
         title="commands that outlive their gateways",
         columns=("what", "measured", "must be", "holds"),
@@ -352,6 +353,17 @@ async def _write_gigabyte() -> list[Row]:
         ),
         ("1 GB of output: memory of the gateway, more", f"{more:.1f} MB", "2 MB", more <= 2),
     ]
+
+
+async def _write_without_end() -> Row:
+    """Let a command write for ever, and see it stopped."""
+    with tempfile.TemporaryDirectory(prefix="clew-soak-") as folder:
+        place = await start(Path(folder), "cat /dev/zero", seconds=_PATIENCE)
+        await place.wait(seconds=2 * _PATIENCE)
+        found = place.read_exit()
+    why = (found and found.why) or "it goes on"
+    must = "stopped: it wrote more than 4 GB of output"
+    return "output without end", why, must, why == must
 
 
 PARTS = (*product((_kill_calls, _kill_background, _hold_chats), DATABASES),)
