@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from clew.core.route import local_route
 from clew.errors import SettingsError
 from clew.features import schedule
 from clew.features.delegation import front
@@ -112,6 +113,23 @@ async def test_no_task_has_more_rights_than_the_one_that_asked_for_it(
         }
         # The kind is about the tasks of the agent, not about those below.
         assert not any("You find sources." in one.system_text for one in model.about(below))
+
+
+async def test_a_branch_of_a_task_is_held_to_what_the_task_is(
+    tmp_path: Path, store_url: str
+) -> None:
+    model = Model()
+    async with open_delegation(tmp_path, store_url, model, add_tools, kinds={"finder": FINDER}) as (
+        world
+    ):
+        await world.say(do(delegate(do(ASK), kind="finder")))
+        route = local_route("aside")
+        child = await world.child()
+        await world.engine.sessions.branch_conversation(child.conversation_id, route=route)
+        assert "told: read" in (await world.say(do(ASK, ASK), route)).text
+        last = model.requests[-1]
+        assert (last.model, set(last.tools)) == ("small", {"where_am_i", "delegate", "read_result"})
+        assert "You find sources." in last.system_text
 
 
 async def test_a_task_stays_as_it_was_when_the_settings_of_its_kind_change(

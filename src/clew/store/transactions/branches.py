@@ -22,6 +22,7 @@ from clew.store.transactions.sessions import (
     get_session,
     rotate_session,
 )
+from clew.store.transactions.settings import copy_lasting_settings
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId, SessionIdFactory, TurnId
@@ -41,7 +42,7 @@ def branch_conversation(
     """
     Open a conversation from the context of another, and return its first session.
 
-    The context is copied as literals.
+    The context is copied as literals; the branch has the model and the profile of its source.
 
     ``at`` is the entry of the source to branch after, moved back to the last boundary.
     Repeating it with the same ``new_conversation`` changes nothing.
@@ -68,6 +69,7 @@ def branch_conversation(
         origin_seq=seq,
     )
     attachments.copy_attachments(t, source, new_conversation, [item.message for item in messages])
+    copy_lasting_settings(t, source, new_conversation)
     return opened
 
 

@@ -18,6 +18,9 @@ MODEL_SETTING, PREVIOUS_MODEL_SETTING = "model", "model_before"
 #: Name of the setting with the profile of a conversation's agent.
 PROFILE_SETTING = "agent_profile"
 
+#: Names of the settings that a branch has from its source.
+_LASTING = (MODEL_SETTING, PROFILE_SETTING)
+
 
 def put_setting(t: Tx, scope: str, name: str, value: str) -> None:
     """Store a value, replacing the previous one."""
@@ -53,6 +56,13 @@ def find_agent_profile(t: Tx, conversation: ConversationId) -> AgentProfile | No
     """Return the profile of a conversation's agent; ``None`` if it is as all others."""
     stored = get_setting(t, conversation, PROFILE_SETTING)
     return None if stored is None else load_profile(stored)
+
+
+def copy_lasting_settings(t: Tx, source: ConversationId, target: ConversationId) -> None:
+    """Copy the model and the profile of a conversation's agent to one that continues it."""
+    for name in _LASTING:
+        if (value := get_setting(t, source, name)) is not None:
+            put_setting(t, target, name, value)
 
 
 def set_model(t: Tx, conversation: ConversationId, name: str) -> None:
