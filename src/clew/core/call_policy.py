@@ -185,6 +185,8 @@ def _apply_restrictions(
         return _ask("a plugin asks")
     if turn.tainted and call.facts is not None and call.facts.outward:
         return _ask("it reaches outside, after the conversation has read text of strangers")
+    if turn.tainted and call.facts is not None and call.facts.lasting:
+        return _ask("later sessions read it, and the conversation has read text of strangers")
     return None
 
 

@@ -49,6 +49,8 @@ class ToolFacts:
     network: bool = False
     #: It changes only what Clew itself keeps of the turn's scope.
     internal: bool = False
+    #: Later sessions read what it writes, so text of strangers would outlive its conversation.
+    lasting: bool = False
     #: Bytes that it writes or sends.
     size: int | None = None
     #: Cost in millionths of a dollar.

@@ -23,6 +23,7 @@ from clew.store.transactions import (
     entries,
     inbox,
     leases,
+    redactions,
     resets,
     rewinds,
     sessions,
@@ -212,6 +213,19 @@ def _handle_deletion(
     )
 
 
+def _handle_forget(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
+    session = redactions.redact_context(
+        t,
+        lease,
+        redactions.take_wanted(t, item),
+        operation=item.id,
+        session_ids=session_ids,
+    )
+    return {"session": None if session is None else session.id}
+
+
 def _get_original_event(item: InboxItem) -> tuple[str, str, str]:
     channel, account, event = _parse_payload(item)["original"]
     return channel, account, event
@@ -265,6 +279,7 @@ _HANDLERS: dict[str, CommandHandler] = {
     UNDO: _handle_undo,
     RETRY: _handle_retry,
     RESTORE: _handle_restore,
+    redactions.FORGET_COMMAND: _handle_forget,
     EDIT_COMMAND: _handle_edit,
     DELETED_COMMAND: _handle_deletion,
 }

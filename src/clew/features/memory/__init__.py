@@ -1,0 +1,166 @@
+"""Memory: facts about people and chats, which every later session of theirs is told."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from clew.features.memory.settings import MemorySettings
+from clew.features.memory.tool import (
+    forget,
+    make_forget_facts,
+    make_remember_facts,
+    recall,
+    remember,
+)
+from clew.plugin import Command, ToolFacts, sql_check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from clew.plugin import CommandCall, Note, Registry, TurnContext
+    from clew.store.contract import Tx
+
+#: Operations of HTTP and JSON-RPC.
+OPERATIONS: Final = (
+    "memory.list", "memory.get", "memory.add", "memory.edit", "memory.forget", "memory.search",
+)  # fmt: skip
+
+#: Invariants of facts and their changes.
+CHECKS = (
+    sql_check(
+        "memory-versions",
+        "Each change of a scope has the next version, and its facts have the last of theirs.",
+        """
+        SELECT NULL, NULL, s.scope, 0, 'its changes are not numbered from 1 without a gap'
+        FROM memory_scope s
+        WHERE s.version <> (SELECT count(*) FROM memory_change c WHERE c.scope = s.scope)
+            OR s.version <> (
+                SELECT COALESCE(max(c.version), 0) FROM memory_change c WHERE c.scope = s.scope
+            )
+        UNION ALL
+        SELECT NULL, NULL, f.id, 0, 'its last change is not recorded' FROM memory_fact f
+        WHERE NOT EXISTS (
+            SELECT 1 FROM memory_change c
+            WHERE c.scope = f.scope AND c.version = f.version AND c.fact = f.id
+        )
+        """,
+        decide="restore the store from a backup, or write the facts again",
+    ),
+    sql_check(
+        "memory-forgotten",
+        "What is forgotten has no text, and everything else has one.",
+        """
+        SELECT NULL, NULL, f.id, 0, 'it is forgotten and has a text, or active and has none'
+        FROM memory_fact f WHERE (f.state = 'forgotten') = (f.text IS NOT NULL)
+        """,
+        decide="clew memory forget ID erases the text",
+    ),
+    sql_check(
+        "memory-sources",
+        "The entry that a fact was taken from exists, or its conversation was deleted.",
+        """
+        SELECT f.conversation, f.seq, f.id, 0, 'it names an entry that is not there'
+        FROM memory_fact f JOIN conversation c ON c.id = f.conversation
+        WHERE f.seq IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM entry e WHERE e.conversation_id = f.conversation AND e.seq = f.seq
+        )
+        """,
+        decide="clew memory show ID, and clew memory forget ID if it is wrong",
+    ),
+)
+
+
+def register(registry: Registry) -> None:
+    """Register the feature."""
+    registry.add_settings(MemorySettings)
+    registry.add_migrations(
+        f"{__name__}.migrations",
+        of_conversation={"memory_mark": "conversation"},
+        of_scope={
+            "memory_scope": "scope", "memory_fact": "scope", "memory_change": "scope",
+            "memory_mark": "scope",
+        },
+        checks=CHECKS,
+    )  # fmt: skip
+    registry.add_instructions("memory", render_core)
+    registry.add_context_note("memory", make_note)
+    registry.add_tool(remember, effect="idempotent", facts=make_remember_facts)
+    registry.add_tool(recall, effect="pure", facts=_make_recall_facts)
+    registry.add_tool(forget, effect="idempotent", facts=make_forget_facts)
+    _add_commands(registry)
+    for name in OPERATIONS:
+        registry.add_operation(name, partial(_make_operation, name))
+
+
+def _add_commands(registry: Registry) -> None:
+    registry.add_command(
+        Command(
+            name="memory",
+            help="list what is remembered here, show where a fact comes from, or correct it",
+            run=run_memory_command,
+            arguments="[n|why n|edit n TEXT|pin n|unpin n]",
+        )
+    )
+    registry.add_command(
+        Command(
+            name="remember",
+            help="keep a sentence for all later conversations here",
+            run=run_remember_command,
+            arguments="TEXT",
+        )
+    )
+    registry.add_command(
+        Command(
+            name="forget",
+            help="erase a fact that is remembered",
+            run=run_forget_command,
+            arguments="n",
+        )
+    )
+
+
+async def render_core(context: TurnContext) -> str | None:
+    """Return the facts that a session is told when it opens."""
+    from clew.features.memory.session_notes import render_and_mark  # noqa: PLC0415  (declared by every command, needed by few)
+
+    return await context.services.store.write(render_and_mark, context)
+
+
+def make_note(t: Tx, context: TurnContext) -> list[Note]:
+    """Return the facts that have changed since the session was told."""
+    from clew.features.memory import session_notes  # noqa: PLC0415  (as above)
+
+    return session_notes.make_note(t, context)
+
+
+def _make_recall_facts(_: Mapping[str, Any]) -> ToolFacts:
+    return ToolFacts(internal=True)
+
+
+async def run_memory_command(call: CommandCall, argument: str) -> str:
+    """List what is remembered, show a fact, or change one."""
+    from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
+
+    return await chat_commands.run_memory(call, argument)
+
+
+async def run_remember_command(call: CommandCall, argument: str) -> str:
+    """Keep a sentence."""
+    from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
+
+    return await chat_commands.run_remember(call, argument)
+
+
+async def run_forget_command(call: CommandCall, argument: str) -> str:
+    """Erase a fact."""
+    from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
+
+    return await chat_commands.run_forget(call, argument)
+
+
+def _make_operation(name: str) -> object:
+    from clew.features.memory import operations  # noqa: PLC0415  (only servers need them)
+
+    return operations.OPERATIONS[name]

@@ -1,0 +1,92 @@
+"""The chat commands ``/memory``, ``/remember`` and ``/forget``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.errors import UsageError
+from clew.features.memory import facts, forgetting, front, writing
+from clew.features.memory.facts import SHARED, FactWriter
+from clew.features.memory.wording import format_fact, format_listed
+
+if TYPE_CHECKING:
+    from clew.core.scope import Scope
+    from clew.features.memory.forgetting import Forgotten
+    from clew.plugin import CommandCall
+    from clew.store.contract import Tx
+
+_NONE_YET = "Nothing is remembered here: /remember TEXT keeps a sentence."
+
+
+async def run_memory(call: CommandCall, argument: str) -> str:
+    """List what is remembered, or show a fact and where it comes from."""
+    words = argument.split()
+    if not words:
+        return await call.services.store.read(_list, call.viewer)
+    if words[0] in ("pin", "unpin") and len(words) == 2:
+        return await call.services.store.write(_pin, call.viewer, words[1], words[0] == "pin")
+    if words[0] == "edit" and len(words) > 2:
+        text = argument.split(maxsplit=2)[2]
+        return await call.services.store.write(_edit, call.viewer, words[1], text)
+    name = words[1] if words[0] == "why" and len(words) == 2 else argument
+    return await call.services.store.read(_show, call.viewer, name)
+
+
+async def run_remember(call: CommandCall, argument: str) -> str:
+    """Keep a sentence."""
+    if not argument.strip():
+        raise UsageError("/remember needs a sentence: /remember I am allergic to nuts")
+    name = f"mem_{call.services.ids.new_operation_id().removeprefix('op_')}"
+    return await call.services.store.write(_remember, call, name, argument)
+
+
+async def run_forget(call: CommandCall, argument: str) -> str:
+    """Erase a fact."""
+    done = await call.services.store.write(_forget, call.viewer, argument.strip())
+    for conversation in done.conversations:
+        call.services.work_on(conversation)
+    return done.describe()
+
+
+def _list(t: Tx, viewer: Scope) -> str:
+    own, shared = facts.list_active(t, viewer), facts.list_active(t, SHARED)
+    if not own and not shared:
+        return _NONE_YET
+    lines = [*map(format_listed, own), *(f"for everybody: {one.text}" for one in shared)]
+    return "\n".join(
+        [*lines, "/memory N shows where one comes from; edit N TEXT, pin N, or /forget N."]
+    )
+
+
+def _show(t: Tx, viewer: Scope, name: str) -> str:
+    fact = facts.get_named(t, name, viewer=viewer)
+    return front.format_details(t, fact, facts.list_replaced(t, fact))
+
+
+def _pin(t: Tx, viewer: Scope, name: str, on: bool) -> str:
+    fact = facts.get_named(t, name, viewer=viewer)
+    return format_listed(writing.pin(t, fact, on=on, written_by=FactWriter.PERSON))
+
+
+def _edit(t: Tx, viewer: Scope, name: str, text: str) -> str:
+    fact = facts.get_named(t, name, viewer=viewer)
+    return format_listed(writing.edit(t, fact, text, written_by=FactWriter.PERSON))
+
+
+def _remember(t: Tx, call: CommandCall, name: str, text: str) -> str:
+    known = call.conversation_id
+    source = None if known is None else writing.FactSource(conversation=known)
+    made = writing.remember(
+        t,
+        writing.NewFact(
+            id=name, scope=call.viewer, text=text, written_by=FactWriter.PERSON, source=source
+        ),
+    )
+    return f"Remembered as {format_fact(made)}"
+
+
+def _forget(t: Tx, viewer: Scope, name: str) -> Forgotten:
+    if not name:
+        raise UsageError("/forget needs the number of a fact: /memory lists them")
+    fact = facts.get_named(t, name, viewer=viewer)
+    return forgetting.forget(t, fact, written_by=FactWriter.PERSON)

@@ -1,0 +1,84 @@
+"""Forgetting: the text goes from the memory, and from what every open session is sent."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.core.ids import InboxId, new_session_id
+from clew.features.memory import writing
+from clew.features.memory.facts import SHARED
+from clew.store.transactions import redactions
+from clew.store.transactions.redactions import Redaction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.ids import ConversationId
+    from clew.features.memory.facts import Fact, FactWriter
+    from clew.store.contract import Tx
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forgotten:
+    """What came of forgetting a fact."""
+
+    #: With their texts; empty if it was forgotten before.
+    facts: tuple[Fact, ...]
+    #: Conversations that go on without the text, once their turns have ended.
+    conversations: tuple[ConversationId, ...]
+    #: Conversations whose logs still have what was said.
+    sources: tuple[ConversationId, ...]
+
+    def describe(self) -> str:
+        """Return it in words."""
+        if not self.facts:
+            return "It is forgotten already."
+        said = f"Fact {self.facts[0].number} is forgotten."
+        if self.conversations:
+            said += " Open conversations go on without it."
+        if self.sources:
+            said += (
+                f" The messages in which it was said are still in {', '.join(self.sources)}: "
+                "/delete removes one."
+            )
+        return said
+
+
+def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
+    """Erase a fact and what it replaced, and have open sessions go on without them."""
+    erased = writing.forget(t, fact, written_by=written_by)
+    texts = tuple(one.text for one in erased if one.text)
+    sources = _list_sources(t, erased)
+    scope = None if fact.scope == SHARED else fact.scope
+    holders = {
+        name: None for text in texts for name in redactions.list_holders(t, text, scope=scope)
+    }
+    told = tuple(dict.fromkeys([*holders, *sources]))
+    for conversation in told:
+        entries = tuple(
+            one.seq for one in erased if one.conversation == conversation and one.seq is not None
+        )
+        redactions.queue_redaction(
+            t,
+            conversation,
+            Redaction(texts=texts, entries=entries),
+            id=_make_command_id(fact, conversation),
+            session_ids=new_session_id,
+        )
+    return Forgotten(facts=tuple(erased), conversations=told, sources=sources)
+
+
+def _make_command_id(fact: Fact, conversation: ConversationId) -> InboxId:
+    name = hashlib.sha256(f"{fact.id} {conversation}".encode()).hexdigest()
+    return InboxId(f"inb_{name[:28]}")
+
+
+def _list_sources(t: Tx, erased: Sequence[Fact]) -> tuple[ConversationId, ...]:
+    named = dict.fromkeys(one.conversation for one in erased if one.conversation is not None)
+    return tuple(
+        name
+        for name in named
+        if t.exists("SELECT 1 FROM conversation WHERE id = $1 AND deleting_at IS NULL", name)
+    )

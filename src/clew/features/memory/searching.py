@@ -1,0 +1,85 @@
+"""What is known about a query: facts, and messages of the log, of one scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from clew.errors import SearchNotReady, UsageError
+from clew.features.memory import facts
+from clew.features.memory.ranking import FactIndex
+from clew.store.search import search_messages
+from clew.store.transactions.conversations import get_scope
+
+if TYPE_CHECKING:
+    from clew.core.scope import Scope
+    from clew.features.memory.facts import Fact
+    from clew.store.contract import Tx
+    from clew.store.search import SearchHit
+
+#: Facts and messages of an answer.
+MAX_FACTS, MAX_MESSAGES = 8, 8
+#: Pages of the search that are read for messages of one scope.
+_PAGES: Final = 5
+#: Scopes whose words are kept.
+_KEPT: Final = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recalled:
+    """What was found."""
+
+    facts: list[Fact]
+    messages: list[SearchHit]
+    #: Reason why messages were not searched.
+    remark: str | None = None
+
+
+class Recall:
+    """Searches within scopes; keeps the words of the facts of a few of them."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[Scope, tuple[int, FactIndex]] = {}
+
+    def find(self, t: Tx, query: str, scope: Scope, *, limit: int = MAX_FACTS) -> Recalled:
+        """
+        Return the facts and messages of a scope that a query is about.
+
+        :raises UsageError: if there is nothing to search for
+        """
+        found = self.find_facts(t, query, scope, limit=limit)
+        try:
+            return Recalled(facts=found, messages=_find_messages(t, query, scope))
+        except SearchNotReady as error:
+            return Recalled(facts=found, messages=[], remark=str(error))
+
+    def find_facts(self, t: Tx, query: str, scope: Scope, *, limit: int) -> list[Fact]:
+        """Return the facts of a scope, and of everybody, that a query is about."""
+        if not query.strip():
+            raise UsageError("there is nothing to search for: give some words")
+        scopes = facts.list_visible_scopes(scope)
+        found = [fact for one in scopes for fact in self._get_index(t, one).find(query, limit)]
+        return found[:limit]
+
+    def _get_index(self, t: Tx, scope: Scope) -> FactIndex:
+        version = facts.read_version(t, scope)
+        kept = self._indexes.pop(scope, None)
+        if kept is None or kept[0] != version:
+            kept = version, FactIndex(facts.list_active(t, scope))
+        self._indexes[scope] = kept
+        while len(self._indexes) > _KEPT:
+            self._indexes.pop(next(iter(self._indexes)))
+        return kept[1]
+
+
+def _find_messages(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
+    """Return messages of exactly this scope: the local one sees all others in a search."""
+    found: list[SearchHit] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = search_messages(t, query, viewer=scope, limit=50, cursor=cursor)
+        found += [hit for hit in page.items if get_scope(t, hit.conversation_id) == scope]
+        cursor = page.next
+        if cursor is None or len(found) >= MAX_MESSAGES:
+            break
+    return found[:MAX_MESSAGES]

@@ -1,0 +1,108 @@
+"""Calls of the tools of memory, within the scope of their turn."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from clew.errors import UsageError
+from clew.features.memory import facts, writing
+from clew.features.memory.facts import FactKind, FactWriter
+from clew.features.memory.forgetting import forget as forget_everywhere
+from clew.features.memory.front import find_source
+from clew.features.memory.searching import Recall
+from clew.features.memory.wording import format_fact
+from clew.plugin import get_turn_context
+from clew.store.transactions import journal
+from clew.store.transactions.grants import is_tainted
+
+if TYPE_CHECKING:
+    from clew.core.journal import CallKey
+    from clew.features.memory.forgetting import Forgotten
+    from clew.features.memory.searching import Recalled
+    from clew.plugin import TurnContext
+    from clew.store.contract import Tx
+
+_recall: Final = Recall()
+
+
+def _get_context() -> TurnContext:
+    context = get_turn_context()
+    if context is None:
+        raise UsageError("memory is used in turns only")
+    return context
+
+
+def _get_key(context: TurnContext) -> CallKey:
+    assert context.call_key is not None
+    return context.call_key
+
+
+async def remember(text: str, kind: str, instead_of: int) -> str:
+    """Keep a fact, once for each call."""
+    context = _get_context()
+    return await context.services.store.write(_remember, context, text, kind, instead_of)
+
+
+def _remember(t: Tx, context: TurnContext, text: str, kind: str, instead_of: int) -> str:
+    key = _get_key(context)
+    name = hashlib.sha256(f"{key.turn_id} {key.step} {key.call_id}".encode()).hexdigest()
+    made = writing.remember(
+        t,
+        writing.NewFact(
+            id=f"mem_{name[:20]}",
+            scope=context.scope,
+            text=text,
+            kind=FactKind(kind),
+            written_by=FactWriter.AGENT,
+            source=find_source(t, context.conversation, context.turn),
+            replaces=instead_of or None,
+        ),
+    )
+    return f"Remembered as {format_fact(made)}"
+
+
+async def recall(query: str) -> str:
+    """Return what is known about a query."""
+    context = _get_context()
+    found = await context.services.store.write(_find, context, query)
+    lines = [
+        f"{format_fact(one)}{_format_origin(one.conversation, one.seq)}" for one in found.facts
+    ]
+    lines += [
+        f"[{hit.created_at:%Y-%m-%d}, {hit.role.value}] {hit.snippet}"
+        f"{_format_origin(hit.conversation_id, hit.seq)}"
+        for hit in found.messages
+    ]
+    if found.remark:
+        lines.append(f"[messages were not searched: {found.remark}]")
+    return "\n".join(lines) or "Nothing is known about that."
+
+
+def _format_origin(conversation: str | None, seq: int | None) -> str:
+    if conversation is None:
+        return ""
+    return f" ({conversation})" if seq is None else f" ({conversation} #{seq})"
+
+
+def _find(t: Tx, context: TurnContext, query: str) -> Recalled:
+    found = _recall.find(t, query, context.scope)
+    writing.mark_used(t, found.facts)
+    # A message that was made from text of strangers brings that text along.
+    if any(is_tainted(t, one) for one in {hit.conversation_id for hit in found.messages}):
+        journal.mark_untrusted(t, _get_key(context))
+    return found
+
+
+async def forget(number: int) -> str:
+    """Erase a fact; what is forgotten already stays so."""
+    context = _get_context()
+    done = await context.services.store.write(_forget, context, number)
+    for conversation in done.conversations:
+        context.services.work_on(conversation)
+    return done.describe()
+
+
+def _forget(t: Tx, context: TurnContext, number: int) -> Forgotten:
+    fact = facts.get_numbered(t, context.scope, number)
+    return forget_everywhere(t, fact, written_by=FactWriter.AGENT)
