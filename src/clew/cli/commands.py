@@ -46,6 +46,9 @@ COMMANDS: Final = {
     "goal": LazyCommand(
         "clew.cli.goal", "goal", "Set goals towards which the agent goes on by itself."
     ),
+    "memory": LazyCommand(
+        "clew.cli.memory", "memory", "Show and correct what is remembered of people and chats."
+    ),
     "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
     "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find problems, and say how to fix them."),
     "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),

@@ -76,6 +76,9 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "delegate": (("work", {"task": "compare the offers in offers/"}),),
     "agents": (("work", {}), ("work", {"action": "stop", "task": "cnv_0123"})),
     "goal": (("work", {"state": "done", "reason": "the list is complete"}),),
+    "remember": (("work", {"fact": "Ann lives in Oslo."}),),
+    "recall": (("work", {"query": "Oslo"}),),
+    "forget": (("work", {"number": 3}),),
 }
 
 REFERENCE_HEADER: Final = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from clew.plugin import CommandCall, Note, Registry, TurnContext
+    from clew.plugin import CommandCall, FeatureContext, Note, Registry, TurnContext
     from clew.store.contract import Tx
 
 #: Operations of HTTP and JSON-RPC.
@@ -74,7 +75,7 @@ CHECKS = (
 
 def register(registry: Registry) -> None:
     """Register the feature."""
-    registry.add_settings(MemorySettings)
+    settings = registry.add_settings(MemorySettings)
     registry.add_migrations(
         f"{__name__}.migrations",
         of_conversation={"memory_mark": "conversation"},
@@ -84,6 +85,18 @@ def register(registry: Registry) -> None:
         },
         checks=CHECKS,
     )  # fmt: skip
+
+    async def forget_with_conversations(context: FeatureContext) -> None:
+        """Forget what was taken from conversations that were deleted, if the settings say so."""
+        if not settings.get().with_conversation:
+            return
+        from clew.features.memory import forgetting  # noqa: PLC0415  (needed by gateways only)
+
+        await context.store.write(forgetting.forget_with_conversations)
+
+    registry.add_periodic(
+        forget_with_conversations, every=timedelta(minutes=1), name="facts of deleted conversations"
+    )
     registry.add_instructions("memory", render_core)
     registry.add_context_note("memory", make_note)
     registry.add_tool(remember, effect="idempotent", facts=make_remember_facts)

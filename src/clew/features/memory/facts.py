@@ -108,6 +108,13 @@ def count_active(t: Tx, scope: Scope) -> int:
     )
 
 
+def list_scopes(t: Tx) -> list[tuple[str, int]]:
+    """Return the scopes that have facts, and how many."""
+    return t.fetch_all(
+        "SELECT scope, count(*) FROM memory_fact WHERE state = 'active' GROUP BY scope ORDER BY 1"
+    )
+
+
 def find_fact(t: Tx, fact: str) -> Fact | None:
     """Return a fact by its id."""
     return FACTS.fetch_one(t, "WHERE id = $1", fact)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.ids import InboxId, new_session_id
-from clew.features.memory import writing
-from clew.features.memory.facts import SHARED
+from clew.features.memory import facts, writing
+from clew.features.memory.facts import SHARED, FactWriter
 from clew.store.transactions import redactions
 from clew.store.transactions.redactions import Redaction
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.ids import ConversationId
-    from clew.features.memory.facts import Fact, FactWriter
+    from clew.features.memory.facts import Fact
     from clew.store.contract import Tx
 
 
@@ -82,3 +82,18 @@ def _list_sources(t: Tx, erased: Sequence[Fact]) -> tuple[ConversationId, ...]:
         for name in named
         if t.exists("SELECT 1 FROM conversation WHERE id = $1 AND deleting_at IS NULL", name)
     )
+
+
+def forget_with_conversations(t: Tx) -> None:
+    """Forget what was taken from conversations that are no longer there."""
+    for name in t.fetch_column(
+        """
+        SELECT f.id FROM memory_fact f
+        WHERE f.state <> 'forgotten' AND f.conversation IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM conversation c WHERE c.id = f.conversation)
+        ORDER BY f.id LIMIT 100
+        """
+    ):
+        fact = facts.find_fact(t, name)
+        assert fact is not None
+        forget(t, fact, written_by=FactWriter.PERSON)

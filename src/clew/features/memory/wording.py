@@ -97,6 +97,6 @@ def describe_source(fact: Fact, *, is_there: bool) -> str:
 
 def format_listed(fact: Fact) -> str:
     """Return a fact as a line of a list for people."""
-    state = "" if fact.state is FactState.ACTIVE else f" [{fact.state.value}]"
-    pinned = " (pinned)" if fact.pinned else ""
-    return f"{fact.number}. {fact.text or ''}{pinned}{state}".rstrip()
+    if fact.state is not FactState.ACTIVE:
+        return f"{fact.number}. [{fact.state.value}] {fact.text or ''}".rstrip()
+    return f"{fact.number}. {fact.text}{' (pinned)' if fact.pinned else ''}"
