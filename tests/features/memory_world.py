@@ -17,6 +17,7 @@ from clew.plugin.registry import Features
 from clew.runtime import build_services, make_command_registry
 from clew.store.checks.registry import find_all
 from clew.store.opening import open_store
+from clew.store.transactions.approvals import list_open_approvals
 from clew.store.transactions.conversations import resolve_route
 from clew.testing import FakeProvider
 from tests.features.delegation_world import do, obey
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from clew.core.approval import Approval
     from clew.core.ids import ConversationId
     from clew.core.route import Route
     from clew.store.contract import Store, Tx
@@ -70,6 +72,17 @@ class MemoryWorld:
     def last_request(self) -> str:
         """All that the model was sent last."""
         return str(self.sent[-1].raw)
+
+    async def question(self, route: Route = HOME) -> Approval:
+        """Wait until something is asked."""
+        conversation = await self.conversation(route)
+
+        async def is_asked() -> bool:
+            return bool(await self.store.read(list_open_approvals, conversation))
+
+        await wait_until(is_asked)
+        [found] = await self.store.read(list_open_approvals, conversation)
+        return found
 
     async def settle(self) -> None:
         """Wait until nothing is queued."""

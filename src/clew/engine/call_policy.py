@@ -175,10 +175,10 @@ class CallPolicy:
     async def _decide(self, call: JudgedCall) -> Decision:
         facts = call.facts
         first = decide(call, self._settings.rule, (), self._turn)
-        outward = isinstance(facts, ToolFacts) and facts.outward
+        by_taint = isinstance(facts, ToolFacts) and (facts.outward or facts.lasting)
         if first.verdict is Verdict.DENY and self._turn.no_answer is None:
             return first
-        if first.is_default and first.verdict is Verdict.ALLOW and not outward:
+        if first.is_default and first.verdict is Verdict.ALLOW and not by_taint:
             # Most calls: nothing that is stored can change it.
             return first
         if isinstance(facts, ToolFacts) and facts.command is not None:

@@ -60,6 +60,8 @@ class Fact:
     kind: FactKind
     #: ``None`` once it is forgotten.
     text: str | None
+    #: By which the same text is found; ``None`` with the text.
+    text_key: str | None
     state: FactState
     pinned: int
     #: Of the scope, at its last change.
@@ -76,8 +78,8 @@ class Fact:
 
 
 _COLUMNS: LiteralString = (
-    "id, scope, number, kind, text, state, pinned, version, written_by, conversation, seq,"
-    " source_hash, replaces, created_at, uses, used_at"
+    "id, scope, number, kind, text, text_key, state, pinned, version, written_by, conversation,"
+    " seq, source_hash, replaces, created_at, uses, used_at"
 )
 FACTS: Final = RecordQuery(
     Fact,
@@ -99,6 +101,24 @@ def read_version(t: Tx, scope: Scope) -> int:
 def list_active(t: Tx, scope: Scope) -> list[Fact]:
     """Return the facts of a scope, in the order of their numbers."""
     return FACTS.fetch_all(t, "WHERE scope = $1 AND state = 'active' ORDER BY number", scope)
+
+
+def list_ranked(t: Tx, scope: Scope, *, limit: int) -> list[Fact]:
+    """Return the facts of a scope to tell first: pinned, then often used, then new ones."""
+    return FACTS.fetch_all(
+        t,
+        "WHERE scope = $1 AND state = 'active'"
+        " ORDER BY pinned DESC, uses DESC, created_at DESC, number DESC LIMIT $2",
+        scope,
+        limit,
+    )
+
+
+def find_same(t: Tx, scope: Scope, text_key: str) -> Fact | None:
+    """Return the fact of a scope with a text."""
+    return FACTS.fetch_one(
+        t, "WHERE scope = $1 AND text_key = $2 AND state = 'active'", scope, text_key
+    )
 
 
 def count_active(t: Tx, scope: Scope) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from clew.core.ids import InboxId, new_session_id
 from clew.features.memory import facts, writing
 from clew.features.memory.facts import SHARED, FactWriter
+from clew.features.memory.wording import format_place
 from clew.store.transactions import redactions
 from clew.store.transactions.redactions import Redaction
 
@@ -52,8 +53,15 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
     texts = tuple(one.text for one in erased if one.text)
     sources = _list_sources(t, erased)
     scope = None if fact.scope == SHARED else fact.scope
+    marks = tuple(
+        format_place(one.conversation, one.seq)
+        for one in erased
+        if one.conversation is not None and one.seq is not None
+    )
     holders = {
-        name: None for text in texts for name in redactions.list_holders(t, text, scope=scope)
+        name: None
+        for text in (*texts, *marks)
+        for name in redactions.list_holders(t, text, scope=scope)
     }
     told = tuple(dict.fromkeys([*holders, *sources]))
     for conversation in told:
@@ -63,7 +71,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
         redactions.queue_redaction(
             t,
             conversation,
-            Redaction(texts=texts, entries=entries),
+            Redaction(texts=texts, marks=marks, entries=entries),
             id=_make_command_id(fact, conversation),
             session_ids=new_session_id,
         )

@@ -65,7 +65,7 @@ class Recall:
         version = facts.read_version(t, scope)
         kept = self._indexes.pop(scope, None)
         if kept is None or kept[0] != version:
-            kept = version, FactIndex(facts.list_active(t, scope))
+            kept = version, FactIndex(facts.list_active(t, scope), kept and kept[1])
         self._indexes[scope] = kept
         while len(self._indexes) > _KEPT:
             self._indexes.pop(next(iter(self._indexes)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.features.memory import facts
 from clew.features.memory.facts import SHARED, FactState
-from clew.features.memory.wording import format_changes, format_note, render_core
+from clew.features.memory.wording import MAX_CORE, format_changes, format_note, render_core
 from clew.plugin import Note
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 def render_and_mark(t: Tx, context: TurnContext) -> str | None:
     """Return what a session is told when it opens, and record how far that goes."""
     # The versions first: what is committed in between is told once more, and never left out.
-    for scope in facts.list_visible_scopes(context.scope):
+    scopes = facts.list_visible_scopes(context.scope)
+    for scope in scopes:
         _mark(t, context, scope, facts.read_version(t, scope))
-    return render_core(facts.list_active(t, context.scope), facts.list_active(t, SHARED))
+    own, shared = (facts.list_ranked(t, scope, limit=MAX_CORE // 8) for scope in scopes)
+    return render_core(own, shared, known=sum(facts.count_active(t, scope) for scope in scopes))
 
 
 def make_note(t: Tx, context: TurnContext) -> list[Note]:

@@ -11,13 +11,14 @@ from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.forgetting import forget as forget_everywhere
 from clew.features.memory.front import find_source
 from clew.features.memory.searching import Recall
-from clew.features.memory.wording import format_fact
+from clew.features.memory.wording import format_fact, format_place
 from clew.plugin import get_turn_context
 from clew.store.transactions import journal
 from clew.store.transactions.grants import is_tainted
 
 if TYPE_CHECKING:
     from clew.core.journal import CallKey
+    from clew.features.memory.facts import Fact
     from clew.features.memory.forgetting import Forgotten
     from clew.features.memory.searching import Recalled
     from clew.plugin import TurnContext
@@ -66,12 +67,10 @@ async def recall(query: str) -> str:
     """Return what is known about a query."""
     context = _get_context()
     found = await context.services.store.write(_find, context, query)
-    lines = [
-        f"{format_fact(one)}{_format_origin(one.conversation, one.seq)}" for one in found.facts
-    ]
+    lines = [_format_known(one) for one in found.facts]
     lines += [
-        f"[{hit.created_at:%Y-%m-%d}, {hit.role.value}] {hit.snippet}"
-        f"{_format_origin(hit.conversation_id, hit.seq)}"
+        f"[{hit.created_at:%Y-%m-%d}, {hit.role.value}] {' '.join(hit.snippet.split())} "
+        f"{format_place(hit.conversation_id, hit.seq)}"
         for hit in found.messages
     ]
     if found.remark:
@@ -79,10 +78,11 @@ async def recall(query: str) -> str:
     return "\n".join(lines) or "Nothing is known about that."
 
 
-def _format_origin(conversation: str | None, seq: int | None) -> str:
-    if conversation is None:
-        return ""
-    return f" ({conversation})" if seq is None else f" ({conversation} #{seq})"
+def _format_known(fact: Fact) -> str:
+    told = format_fact(fact)
+    return (
+        told if fact.conversation is None else f"{told} {format_place(fact.conversation, fact.seq)}"
+    )
 
 
 def _find(t: Tx, context: TurnContext, query: str) -> Recalled:

@@ -29,13 +29,8 @@ def format_fact(fact: Fact) -> str:
     return f"{fact.number}. {fact.text}"
 
 
-def choose_core(found: Sequence[Fact], most: int = MAX_CORE) -> list[Fact]:
-    """
-    Return the facts that each session is told: pinned, then often used, then new ones.
-
-    The same facts give the same list, in the order of their numbers.
-    """
-    ranked = sorted(found, key=lambda one: (-one.pinned, -one.uses, -one.created_at, -one.number))
+def choose_core(ranked: Sequence[Fact], most: int = MAX_CORE) -> list[Fact]:
+    """Return the facts that fit, the first of the ranking, in the order of their numbers."""
     chosen: list[Fact] = []
     left = most
     for fact in ranked:
@@ -46,8 +41,12 @@ def choose_core(found: Sequence[Fact], most: int = MAX_CORE) -> list[Fact]:
     return sorted(chosen, key=lambda one: one.number)
 
 
-def render_core(own: Sequence[Fact], shared: Sequence[Fact]) -> str | None:
-    """Return the part of the instructions that tells what is remembered; ``None`` for nothing."""
+def render_core(own: Sequence[Fact], shared: Sequence[Fact], *, known: int) -> str | None:
+    """
+    Return the part of the instructions that tells what is remembered; ``None`` for nothing.
+
+    The facts are given by their ranking, and ``known`` is how many there are.
+    """
     told_shared = choose_core(shared, MAX_CORE // 2)
     left = MAX_CORE - sum(len(format_fact(one)) + 1 for one in told_shared)
     told = choose_core(own, left)
@@ -55,8 +54,7 @@ def render_core(own: Sequence[Fact], shared: Sequence[Fact]) -> str | None:
         return None
     lines = [_CORE_HEAD, *map(format_fact, told)]
     lines += [f"- ({_SHARED}) {one.text}" for one in told_shared]
-    more = len(own) - len(told) + len(shared) - len(told_shared)
-    if more:
+    if more := known - len(told) - len(told_shared):
         lines.append(f"{more:,} more are found by `recall`.")
     return "\n".join(lines)
 
@@ -80,6 +78,11 @@ def format_note(lines: Sequence[str]) -> str:
             break
         kept.append(line)
     return "\n".join([_NOTE_HEAD, *kept])
+
+
+def format_place(conversation: str, seq: int | None) -> str:
+    """Return an entry of the log as answers of ``recall`` name it."""
+    return f"({conversation})" if seq is None else f"({conversation} #{seq})"
 
 
 def describe_source(fact: Fact, *, is_there: bool) -> str:

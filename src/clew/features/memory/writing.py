@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -81,7 +82,7 @@ def remember(t: Tx, given: NewFact) -> Fact:
     if (known := facts.find_fact(t, given.id)) is not None:
         return known
     before = None if given.replaces is None else _get_active(t, given.scope, given.replaces)
-    if (known := _find_same(t, given.scope, text)) is not None:
+    if (known := facts.find_same(t, given.scope, _make_text_key(text))) is not None:
         return known
     if before is None and facts.count_active(t, given.scope) >= MAX_FACTS:
         raise UsageError(f"{MAX_FACTS:,} facts are kept here already: forget some first")
@@ -101,6 +102,7 @@ def _make_fact(t: Tx, given: NewFact, text: str, before: Fact | None) -> Fact:
         number=_take_number(t, given.scope),
         kind=given.kind,
         text=text,
+        text_key=_make_text_key(text),
         state=FactState.ACTIVE,
         pinned=int(given.pinned) if before is None else max(int(given.pinned), before.pinned),
         version=_take_version(t, given.scope),
@@ -130,7 +132,15 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> list[Fact]:
         if one.state is not FactState.FORGOTTEN
     ]
     for one in erased:
-        _change(t, one, FactChange.FORGOTTEN, written_by, state=FactState.FORGOTTEN, text=None)
+        _change(
+            t,
+            one,
+            FactChange.FORGOTTEN,
+            written_by,
+            state=FactState.FORGOTTEN,
+            text=None,
+            text_key=None,
+        )
     return erased
 
 
@@ -146,7 +156,9 @@ def edit(t: Tx, fact: Fact, text: str, *, written_by: FactWriter) -> Fact:
     current = _lock_active(t, fact)
     if current.version != fact.version:
         raise UsageError(f"fact {fact.number} has changed meanwhile: {current.text}")
-    return _change(t, current, FactChange.EDITED, written_by, text=cleaned)
+    return _change(
+        t, current, FactChange.EDITED, written_by, text=cleaned, text_key=_make_text_key(cleaned)
+    )
 
 
 def pin(t: Tx, fact: Fact, *, on: bool, written_by: FactWriter) -> Fact:
@@ -206,10 +218,8 @@ def _take_number(t: Tx, scope: Scope) -> int:
     )
 
 
-def _find_same(t: Tx, scope: Scope, text: str) -> Fact | None:
-    folded = fold_text(text).rstrip(".!")
-    active = facts.list_active(t, scope)
-    return next((one for one in active if fold_text(one.text or "").rstrip(".!") == folded), None)
+def _make_text_key(text: str) -> str:
+    return hashlib.sha256(fold_text(text).rstrip(".!").encode()).hexdigest()
 
 
 def _change(t: Tx, fact: Fact, change: FactChange, writer: FactWriter, **fields: Any) -> Fact:
@@ -218,11 +228,13 @@ def _change(t: Tx, fact: Fact, change: FactChange, writer: FactWriter, **fields:
     _record(t, changed, change)
     t.execute(
         """
-        UPDATE memory_fact SET text = $2, state = $3, pinned = $4, version = $5, written_by = $6
+        UPDATE memory_fact
+        SET text = $2, text_key = $3, state = $4, pinned = $5, version = $6, written_by = $7
         WHERE id = $1
         """,
         changed.id,
         changed.text,
+        changed.text_key,
         changed.state.value,
         changed.pinned,
         changed.version,
@@ -250,11 +262,11 @@ def _insert(t: Tx, fact: Fact) -> None:
     t.execute(
         """
         INSERT INTO memory_fact (
-            id, scope, number, kind, text, state, pinned, version, written_by, conversation, seq,
-            source_hash, replaces, created_at, uses
-        ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+            id, scope, number, kind, text, text_key, state, pinned, version, written_by,
+            conversation, seq, source_hash, replaces, created_at, uses
+        ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
         """,
-        fact.id, fact.scope, fact.number, fact.kind.value, fact.text, fact.state.value, fact.pinned,
-        fact.version, fact.written_by.value, fact.conversation, fact.seq, fact.source_hash,
-        fact.replaces, fact.created_at, fact.uses,
+        fact.id, fact.scope, fact.number, fact.kind.value, fact.text, fact.text_key,
+        fact.state.value, fact.pinned, fact.version, fact.written_by.value, fact.conversation,
+        fact.seq, fact.source_hash, fact.replaces, fact.created_at, fact.uses,
     )  # fmt: skip

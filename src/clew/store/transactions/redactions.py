@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.core import session as reasons
@@ -17,7 +17,7 @@ from clew.store.transactions.context import read_head_context
 from clew.store.transactions.sessions import find_session_by_operation, rotate_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from clew.core.ids import ConversationId, InboxId, SessionIdFactory
     from clew.core.inbox import InboxItem
@@ -41,6 +41,8 @@ class Redaction:
     """What a context goes on without."""
 
     texts: tuple[str, ...]
+    #: Each line with one of these goes: they name entries that are quoted.
+    marks: tuple[str, ...] = ()
     #: Entries whose whole text goes.
     entries: tuple[int, ...] = ()
 
@@ -54,7 +56,7 @@ def queue_redaction(
     session_ids: SessionIdFactory,
 ) -> None:
     """Have the context of a conversation go on without some texts, once its turn has ended."""
-    payload = json.dumps({"texts": wanted.texts, "entries": wanted.entries}, ensure_ascii=False)
+    payload = json.dumps(asdict(wanted), ensure_ascii=False)
     inbox.accept_input(
         t,
         NewInput(
@@ -106,7 +108,7 @@ def take_wanted(t: Tx, item: InboxItem) -> Redaction:
     """Return what a queued command asks for, and erase that from it."""
     given: dict[str, Any] = json.loads(item.payload)
     t.execute("UPDATE inbox SET payload = '{}' WHERE id = $1", item.id)
-    return Redaction(texts=tuple(given.get("texts", ())), entries=tuple(given.get("entries", ())))
+    return Redaction(**{name: tuple(value) for name, value in given.items()})
 
 
 def redact_context(
@@ -150,28 +152,33 @@ def _redact_message(item: ContextMessage, wanted: Redaction) -> str:
     """Return a message without the texts, unchanged to the byte if it has none of them."""
     given = json.loads(item.message)
     whole = item.seq is not None and item.seq in wanted.entries
-    made = _redact_value(given, wanted.texts, in_prompt=whole)
+    made = _redact_value(given, wanted, in_prompt=whole)
     if made == given:
         return item.message
     return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
 
 
-def _redact_value(value: Any, texts: Sequence[str], *, in_prompt: bool) -> Any:
+def _redact_value(value: Any, wanted: Redaction, *, in_prompt: bool) -> Any:
     if isinstance(value, str):
-        return _redact_text(value, texts)
+        return _redact_text(value, wanted)
     if isinstance(value, list):
-        return [_redact_value(one, texts, in_prompt=in_prompt) for one in cast("list[Any]", value)]
+        return [_redact_value(one, wanted, in_prompt=in_prompt) for one in cast("list[Any]", value)]
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         if in_prompt and fields.get("part_kind") == "user-prompt":
             return {**fields, "content": FORGOTTEN}
-        return {key: _redact_value(one, texts, in_prompt=in_prompt) for key, one in fields.items()}
+        return {key: _redact_value(one, wanted, in_prompt=in_prompt) for key, one in fields.items()}
     return value
 
 
-def _redact_text(value: str, texts: Sequence[str]) -> str:
-    for text in texts:
+def _redact_text(value: str, wanted: Redaction) -> str:
+    for text in wanted.texts:
         value = value.replace(text, FORGOTTEN)
+    if any(mark in value for mark in wanted.marks):
+        lines = value.split("\n")
+        value = "\n".join(
+            FORGOTTEN if any(mark in line for mark in wanted.marks) else line for line in lines
+        )
     if value[:1] not in ("{", "["):
         return value
     # Arguments of calls are stored as JSON in a string.
@@ -179,5 +186,5 @@ def _redact_text(value: str, texts: Sequence[str]) -> str:
         inner = json.loads(value)
     except ValueError:
         return value
-    made = _redact_value(inner, texts, in_prompt=False)
+    made = _redact_value(inner, wanted, in_prompt=False)
     return value if made == inner else json.dumps(made, ensure_ascii=False)

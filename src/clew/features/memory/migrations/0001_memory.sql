@@ -16,6 +16,8 @@ CREATE TABLE memory_fact (
     kind TEXT NOT NULL,
     -- NULL once it is forgotten.
     text TEXT,
+    -- SHA-256 of the text without case and the like, by which it is known already.
+    text_key TEXT,
     -- active, replaced, forgotten.
     state TEXT NOT NULL,
     pinned BIGINT NOT NULL DEFAULT 0,
@@ -35,6 +37,7 @@ CREATE TABLE memory_fact (
     used_at BIGINT
 );
 CREATE UNIQUE INDEX memory_fact_number ON memory_fact (scope, number);
+CREATE INDEX memory_fact_text ON memory_fact (scope, text_key);
 CREATE INDEX memory_fact_version ON memory_fact (scope, version);
 CREATE INDEX memory_fact_source ON memory_fact (conversation, seq);
 CREATE TABLE memory_change (
