@@ -1,4 +1,4 @@
-"""Writers of facts in processes that are killed: each logs what is committed and goes on after it."""
+"""Writers of facts in processes that are killed: each logs what is committed and goes on."""
 
 from __future__ import annotations
 
