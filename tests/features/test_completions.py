@@ -24,7 +24,7 @@ from clew.plugin.registry import Features
 from clew.runtime import build_services
 from clew.store.checks.registry import find_all
 from clew.store.opening import open_store
-from clew.store.transactions import conversations
+from clew.store.transactions import conversations, deletion
 from clew.store.transactions.completions import accept_completion
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from tests.integration.api_server import settings_for
@@ -180,6 +180,9 @@ async def test_what_has_ended_begins_a_turn_joins_one_or_comes_with_a_message(
             lambda t: t.fetch_column("SELECT route FROM delivery ORDER BY n")
         )
         conversation = await world.store.read(conversations.get_conversation, home)
+        await world.store.write(deletion.mark_deleted, home)
+        while await world.store.write(deletion.delete_slice, home, rows=1):
+            assert await world.store.read(find_all) == [], "it is checked while it is removed"
     outcomes = [outcome for _, outcome, _ in inputs]
     assert outcomes == ["turn", "turn", "steered", "steered", "turn", "merged", "turn", "merged"]
     assert [(e.text, e.is_caused) for e in said] == [

@@ -80,6 +80,9 @@ class RecordedTx(Tx):
         self._note(sql, args)
         return self._real.fetch_all(sql, *args)
 
+    def run_nested(self, job: Callable[[Tx], T]) -> T:
+        return self._real.run_nested(lambda _: job(self))
+
     def is_alive(self, owner: str) -> bool:
         return self._real.is_alive(owner)
 

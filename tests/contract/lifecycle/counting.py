@@ -90,6 +90,9 @@ class _CountedTx(Tx):
         self._count(sql, len(rows))
         return rows
 
+    def run_nested(self, job: Callable[[Tx], T]) -> T:
+        return self._real.run_nested(lambda _: job(self))
+
     def is_alive(self, owner: str) -> bool:
         return self._real.is_alive(owner)
 

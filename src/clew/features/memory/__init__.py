@@ -63,7 +63,7 @@ CHECKS = (
         "The entry that a fact was taken from exists, or its conversation was deleted.",
         """
         SELECT f.conversation, f.seq, f.id, 0, 'it names an entry that is not there'
-        FROM memory_fact f JOIN conversation c ON c.id = f.conversation
+        FROM memory_fact f JOIN lease l ON l.conversation_id = f.conversation
         WHERE f.seq IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM entry e WHERE e.conversation_id = f.conversation AND e.seq = f.seq
         )
@@ -136,9 +136,9 @@ def _add_commands(registry: Registry) -> None:
 
 async def render_core(context: TurnContext) -> str | None:
     """Return the facts that a session is told when it opens."""
-    from clew.features.memory.session_notes import render_and_mark  # noqa: PLC0415  (declared by every command, needed by few)
+    from clew.features.memory import session_notes  # noqa: PLC0415  (declared by every command, needed by few)
 
-    return await context.services.store.write(render_and_mark, context)
+    return await context.services.store.read(session_notes.render, context.scope)
 
 
 def make_note(t: Tx, context: TurnContext) -> list[Note]:

@@ -98,6 +98,15 @@ def read_version(t: Tx, scope: Scope) -> int:
     return t.fetch_value("SELECT version FROM memory_scope WHERE scope = $1", scope) or 0
 
 
+def read_version_at(t: Tx, scope: Scope, at: int) -> int:
+    """Return the number of changes that a scope had before a time."""
+    return t.fetch_value(
+        "SELECT COALESCE(max(version), 0) FROM memory_change WHERE scope = $1 AND at < $2",
+        scope,
+        at,
+    )
+
+
 def list_active(t: Tx, scope: Scope) -> list[Fact]:
     """Return the facts of a scope, in the order of their numbers."""
     return FACTS.fetch_all(t, "WHERE scope = $1 AND state = 'active' ORDER BY number", scope)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.clock import to_millis
 from clew.features.memory import facts
 from clew.features.memory.facts import SHARED, FactState
 from clew.features.memory.wording import MAX_CORE, format_changes, format_note, render_core
 from clew.plugin import Note
+from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
     from clew.core.scope import Scope
@@ -15,32 +17,40 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def render_and_mark(t: Tx, context: TurnContext) -> str | None:
-    """Return what a session is told when it opens, and record how far that goes."""
-    # The versions first: what is committed in between is told once more, and never left out.
-    scopes = facts.list_visible_scopes(context.scope)
-    for scope in scopes:
-        _mark(t, context, scope, facts.read_version(t, scope))
-    own, shared = (facts.list_ranked(t, scope, limit=MAX_CORE // 8) for scope in scopes)
-    return render_core(own, shared, known=sum(facts.count_active(t, scope) for scope in scopes))
+def render(t: Tx, scope: Scope) -> str | None:
+    """Return what a session of a scope is told when it opens."""
+    scopes = facts.list_visible_scopes(scope)
+    own, shared = (facts.list_ranked(t, one, limit=MAX_CORE // 8) for one in scopes)
+    return render_core(own, shared, known=sum(facts.count_active(t, one) for one in scopes))
 
 
 def make_note(t: Tx, context: TurnContext) -> list[Note]:
     """Return what has changed since the session was told, and record that it is told now."""
-    # Without a mark its instructions are still to be made, and tell everything.
     behind = t.fetch_all(
         """
-        SELECT s.scope, m.version, s.version FROM memory_mark m
-        JOIN memory_scope s ON s.scope = m.scope AND s.version > m.version
-        WHERE m.session = $1 ORDER BY s.scope
+        SELECT s.scope, s.version, m.version FROM memory_scope s
+        LEFT JOIN memory_mark m ON m.scope = s.scope AND m.session = $1
+        WHERE s.scope IN ($2, $3) AND (m.version IS NULL OR m.version < s.version)
+        ORDER BY s.scope
         """,
         context.session,
+        *facts.list_visible_scopes(context.scope),
     )
     lines: list[str] = []
-    for scope, told, now in behind:
+    for scope, now, told in behind:
         _mark(t, context, scope, now)
-        lines += _list_news(t, scope, told, now)
+        after = _find_told(t, context, scope, now) if told is None else told
+        lines += _list_news(t, scope, after, now)
     return [Note(text=format_note(lines))] if lines else []
+
+
+def _find_told(t: Tx, context: TurnContext, scope: Scope, now: int) -> int:
+    """Return the version that a session without a mark knows."""
+    session = get_session(t, context.session)
+    if session.instructions is None:
+        return now  # they are still to be made, and tell everything
+    # They were made after it opened: what changed in between is told once more.
+    return facts.read_version_at(t, scope, to_millis(session.opened_at))
 
 
 def _list_news(t: Tx, scope: Scope, told: int, now: int) -> list[str]:

@@ -96,7 +96,8 @@ CHECKS: tuple[Check, ...] = (
         SELECT t.conversation_id, t.first_seq, t.id, 0,
                'turn ' || t.id || ' took ' || COALESCE(i.ended, 0) || ' completions, and has '
                || COALESCE(e.told, 0) || ' entries that no person wrote'
-        FROM turn t LEFT JOIN (
+        FROM turn t JOIN lease l ON l.conversation_id = t.conversation_id
+        LEFT JOIN (
             SELECT turn_id, count(*) AS told FROM entry
             WHERE turn_id IS NOT NULL AND role = 'user' AND message LIKE '%"clew_cause":%'
             GROUP BY turn_id
