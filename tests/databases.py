@@ -18,7 +18,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from clew.plugin.loading import load_features
 from clew.store.opening import open_store
 from tests import postgres
 
@@ -128,9 +127,7 @@ def _migrate(url: str) -> None:
 
 async def _open_once(url: str) -> None:
     with tempfile.TemporaryDirectory() as home:
-        # Those of the built-in features are there as well, whether a test's engine has them or not.
-        schemas = load_features(folder=Path(home) / "plugins").schemas
-        async with await open_store(url, home=Path(home), features=schemas):
+        async with await open_store(url, home=Path(home)):
             pass
 
 
