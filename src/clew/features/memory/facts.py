@@ -93,9 +93,13 @@ def list_visible_scopes(viewer: Scope) -> tuple[Scope, ...]:
     return (viewer, SHARED)
 
 
-def read_version(t: Tx, scope: Scope) -> int:
-    """Return the number of changes of a scope."""
-    return t.fetch_value("SELECT version FROM memory_scope WHERE scope = $1", scope) or 0
+def read_last_change(t: Tx, scope: Scope) -> tuple[int, str] | None:
+    """Return the version and the fact of the last change of a scope: no other store has both."""
+    row = t.fetch_one(
+        "SELECT version, fact FROM memory_change WHERE scope = $1 ORDER BY version DESC LIMIT 1",
+        scope,
+    )
+    return None if row is None else (row[0], row[1])
 
 
 def read_version_at(t: Tx, scope: Scope, at: int) -> int:

@@ -39,7 +39,8 @@ class Recall:
     """Searches within scopes; keeps the words of the facts of a few of them."""
 
     def __init__(self) -> None:
-        self._indexes: dict[Scope, tuple[int, FactIndex]] = {}
+        #: By scope: its last change, and the words of its facts since then.
+        self._indexes: dict[Scope, tuple[tuple[int, str], FactIndex]] = {}
 
     def find(self, t: Tx, query: str, scope: Scope, *, limit: int = MAX_FACTS) -> Recalled:
         """
@@ -62,10 +63,12 @@ class Recall:
         return found[:limit]
 
     def _get_index(self, t: Tx, scope: Scope) -> FactIndex:
-        version = facts.read_version(t, scope)
+        change = facts.read_last_change(t, scope)
+        if change is None:
+            return FactIndex([])
         kept = self._indexes.pop(scope, None)
-        if kept is None or kept[0] != version:
-            kept = version, FactIndex(facts.list_active(t, scope), kept and kept[1])
+        if kept is None or kept[0] != change:
+            kept = change, FactIndex(facts.list_active(t, scope), kept and kept[1])
         self._indexes[scope] = kept
         while len(self._indexes) > _KEPT:
             self._indexes.pop(next(iter(self._indexes)))
