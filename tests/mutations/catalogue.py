@@ -12,6 +12,7 @@ from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.goals import GOALS
 from tests.mutations.lifecycle import LIFECYCLE
+from tests.mutations.memory import MEMORY
 from tests.mutations.mutation import Mutation
 from tests.mutations.outages import OUTAGES
 from tests.mutations.rpc import RPC
@@ -309,5 +310,6 @@ ALL = (
     *SCHEDULE,
     *DELEGATION,
     *GOALS,
+    *MEMORY,
     *TOOLS,
 )

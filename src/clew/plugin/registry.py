@@ -60,7 +60,7 @@ T = TypeVar("T")
 CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
-    "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
+    "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "memory",
     "ps", "goal", "agents", "config", "doctor", "backup", "restore", "migrate-store", "tools",
     "plugins", "completion",
 )  # fmt: skip

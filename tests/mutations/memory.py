@@ -1,0 +1,54 @@
+"""The safeguards of memory: whose facts are told, and what is no longer told."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_MEMORY = "src/clew/features/memory"
+_TESTS = "tests/features/test_memory.py::test_"
+_TOLD = f"{_TESTS}a_fact_is_told_to_each_later_session_and_its_correction_with_the_next_message"
+_SCOPES = f"{_TESTS}what_is_known_is_found_with_its_source_in_its_own_scope_only"
+_FORGOTTEN = f"{_TESTS}what_is_forgotten_is_sent_no_more_and_its_source_is_named"
+
+MEMORY = (
+    Mutation(
+        name="memory-scope",
+        mechanism="what is recalled of the log is of the scope of the conversation",
+        file=f"{_MEMORY}/searching.py",
+        old="if get_scope(t, hit.conversation_id) == scope",
+        new="if get_scope(t, hit.conversation_id)",
+        test=f"{_SCOPES}[sqlite]",
+    ),
+    Mutation(
+        name="memory-note",
+        mechanism="a session is told what has changed since it began",
+        file=f"{_MEMORY}/session_notes.py",
+        old="        after = _find_told(t, context, scope, now) if told is None else told",
+        new="        after = now",
+        test=f"{_TOLD}[sqlite]",
+    ),
+    Mutation(
+        name="memory-redaction",
+        mechanism="open sessions go on without what is forgotten",
+        file=f"{_MEMORY}/forgetting.py",
+        old="    for conversation in told:",
+        new="    for conversation in ():",
+        test=f"{_FORGOTTEN}[sqlite]",
+    ),
+    Mutation(
+        name="memory-quotation",
+        mechanism="what quotes a forgotten message goes as well",
+        file="src/clew/store/transactions/redactions.py",
+        old="            FORGOTTEN if any(mark in line for mark in wanted.marks) else line for line in lines",
+        new="            line for line in lines",
+        test=f"{_FORGOTTEN}[sqlite]",
+    ),
+    Mutation(
+        name="memory-taint",
+        mechanism="after text of strangers the agent asks before it remembers",
+        file="src/clew/core/call_policy.py",
+        old="    if turn.tainted and call.facts is not None and call.facts.lasting:",
+        new="    if False and call.facts is not None and call.facts.lasting:",
+        test=f"{_TESTS}after_text_of_strangers_it_asks_before_it_remembers_or_forgets",
+    ),
+)
