@@ -60,9 +60,9 @@ T = TypeVar("T")
 CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
-    "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron", "memory",
-    "ps", "goal", "agents", "config", "doctor", "backup", "restore", "migrate-store", "tools",
-    "plugins", "completion",
+    "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
+    "ps", "goal", "agents", "memory", "config", "doctor", "backup", "restore", "migrate-store",
+    "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
