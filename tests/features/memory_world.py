@@ -74,11 +74,12 @@ class MemoryWorld:
         return str(self.sent[-1].raw)
 
     async def question(self, route: Route = HOME) -> Approval:
-        """Wait until something is asked."""
+        """Wait until something is asked, or nothing goes on any more."""
         conversation = await self.conversation(route)
 
         async def is_asked() -> bool:
-            return bool(await self.store.read(list_open_approvals, conversation))
+            asked = await self.store.read(list_open_approvals, conversation)
+            return bool(asked) or await self.store.read(_count_busy) == 0
 
         await wait_until(is_asked)
         [found] = await self.store.read(list_open_approvals, conversation)
@@ -98,6 +99,10 @@ class MemoryWorld:
 
 def _count_open(t: Tx) -> int:
     return t.fetch_value("SELECT count(*) FROM inbox WHERE outcome IS NULL")
+
+
+def _count_busy(t: Tx) -> int:
+    return _count_open(t) + t.fetch_value("SELECT count(*) FROM turn WHERE state <> 'done'")
 
 
 @asynccontextmanager

@@ -53,7 +53,8 @@ async def test_what_is_known_is_found_with_its_source_in_its_own_scope_only(
             ("chat:telegram:2", 1),
         }
         for route, word in ((HOME, "walnuts"), (ANN, "peanuts"), (GROUP, "almonds")):
-            found = await world.call("recall", route, query="allergic")
+            assert word in await world.call("recall", route, query="allergic"), "of one family"
+            found = await world.call("recall", route, query="cook")
             facts = [line for line in found.splitlines() if line.startswith("1. ")]
             assert [word in line for line in facts] == [True], found
             others = {"walnuts", "peanuts", "almonds"} - {word}
