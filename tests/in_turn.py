@@ -41,11 +41,13 @@ def keep_one_each(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption(OPTION) != IN_TURN:
         return
     doubled = find_doubled(item.nodeid for item in items)
-    left_out = [
-        item for item in items if item.nodeid in doubled and not item.get_closest_marker(MARK)
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    left_out = {
+        item.nodeid: item
+        for item in items
+        if item.nodeid in doubled and not item.get_closest_marker(MARK)
+    }
+    config.hook.pytest_deselected(items=[*left_out.values()])
+    items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 def find_doubled(nodes: Iterable[str]) -> set[str]:

@@ -21,7 +21,7 @@ from clew.clock import now_millis
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL, Scope
 from clew.errors import UsageError
-from clew.features.memory import facts, front, importing, operations
+from clew.features.memory import facts, front, importing, operations, writing
 from clew.features.memory.markdown import write_markdown
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _run(program: CliContext, job: Callable[[Tx], T]) -> T:
 
 
 def _new_id() -> str:
-    return operations.make_fact_id(IdGenerator(now_millis).new_operation_id())
+    return writing.make_fact_id(IdGenerator(now_millis).new_operation_id())
 
 
 @click.group(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,15 @@ class CallKey:
     turn_id: TurnId
     step: int
     call_id: str
+
+    @property
+    def name(self) -> str:
+        """Return the key as one text."""
+        return f"{self.turn_id} {self.step} {self.call_id}"
+
+    def make_digest(self) -> str:
+        """Return the hash from which a tool makes ids: the same when the call runs again."""
+        return hashlib.sha256(self.name.encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
@@ -80,8 +79,7 @@ CHILDREN: Final = RecordQuery(
 
 def make_child_id(key: CallKey) -> ConversationId:
     """Return the conversation of the child that a call asks for: the same for the same call."""
-    name = f"{key.turn_id} {key.step} {key.call_id}"
-    return ConversationId(f"cnv_{hashlib.sha256(name.encode()).hexdigest()[:26]}")
+    return ConversationId(f"cnv_{key.make_digest()[:26]}")
 
 
 def find_child(t: Tx, conversation: ConversationId) -> Child | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -120,8 +119,7 @@ def tell_from_turn(
     """
     key = context.call_key
     assert key is not None
-    name = f"{key.turn_id} {key.step} {key.call_id}"
-    item = InboxId(f"inb_{hashlib.sha256(name.encode()).hexdigest()[:26]}")
+    item = InboxId(f"inb_{key.make_digest()[:26]}")
     if inbox.find_item(t, item) is not None:
         return child
     child = _reopen(t, child, settings, call=key)

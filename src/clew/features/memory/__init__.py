@@ -10,16 +10,14 @@ from clew.features.memory.settings import MemorySettings
 from clew.features.memory.tool import (
     forget,
     make_forget_facts,
+    make_recall_facts,
     make_remember_facts,
     recall,
     remember,
 )
-from clew.plugin import Command, ToolFacts, sql_check
+from clew.plugin import Command, sql_check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from clew.plugin import CommandCall, FeatureContext, Note, Registry, TurnContext
     from clew.store.contract import Tx
 
@@ -100,7 +98,7 @@ def register(registry: Registry) -> None:
     registry.add_instructions("memory", render_core)
     registry.add_context_note("memory", make_note)
     registry.add_tool(remember, effect="idempotent", facts=make_remember_facts)
-    registry.add_tool(recall, effect="pure", facts=_make_recall_facts)
+    registry.add_tool(recall, effect="pure", facts=make_recall_facts)
     registry.add_tool(forget, effect="idempotent", facts=make_forget_facts)
     _add_commands(registry)
     for name in OPERATIONS:
@@ -146,10 +144,6 @@ def make_note(t: Tx, context: TurnContext) -> list[Note]:
     from clew.features.memory import session_notes  # noqa: PLC0415  (as above)
 
     return session_notes.make_note(t, context)
-
-
-def _make_recall_facts(_: Mapping[str, Any]) -> ToolFacts:
-    return ToolFacts(internal=True)
 
 
 async def run_memory_command(call: CommandCall, argument: str) -> str:

@@ -36,16 +36,14 @@ async def run_remember(call: CommandCall, argument: str) -> str:
     """Keep a sentence."""
     if not argument.strip():
         raise UsageError("/remember needs a sentence: /remember I am allergic to nuts")
-    name = f"mem_{call.services.ids.new_operation_id().removeprefix('op_')}"
+    name = writing.make_fact_id(call.services.ids.new_operation_id())
     return await call.services.store.write(_remember, call, name, argument)
 
 
 async def run_forget(call: CommandCall, argument: str) -> str:
     """Erase a fact."""
     done = await call.services.store.write(_forget, call.viewer, argument.strip())
-    for conversation in done.conversations:
-        call.services.work_on(conversation)
-    return done.describe()
+    return forgetting.tell_forgotten(call.services, done)
 
 
 def _list(t: Tx, viewer: Scope) -> str:

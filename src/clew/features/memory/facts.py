@@ -32,7 +32,7 @@ class FactState(enum.Enum):
 
 
 class FactChange(enum.Enum):
-    """What was done to a fact."""
+    """Kind of a change of a fact."""
 
     ADDED = "added"
     EDITED = "edited"
@@ -43,7 +43,7 @@ class FactChange(enum.Enum):
 
 
 class FactWriter(enum.Enum):
-    """Who wrote a fact."""
+    """Writer of a fact."""
 
     PERSON = "person"
     AGENT = "agent"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.ids import InboxId, new_session_id
-from clew.features.memory import facts, writing
+from clew.features.memory import facts, sources, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.wording import format_place
 from clew.store.transactions import redactions
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId
     from clew.features.memory.facts import Fact
+    from clew.plugin import FeatureContext
     from clew.store.contract import Tx
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Forgotten:
-    """What came of forgetting a fact."""
+    """Result of forgetting a fact."""
 
     #: With their texts; empty if it was forgotten before.
     facts: tuple[Fact, ...]
@@ -51,7 +52,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
     """Erase a fact and what it replaced, and have open sessions go on without them."""
     erased = writing.forget(t, fact, written_by=written_by)
     texts = tuple(one.text for one in erased if one.text)
-    sources = _list_sources(t, erased)
+    named = _list_sources(t, erased)
     scope = None if fact.scope == SHARED else fact.scope
     marks = tuple(
         format_place(one.conversation, one.seq)
@@ -63,7 +64,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
         for text in (*texts, *marks)
         for name in redactions.list_holders(t, text, scope=scope)
     }
-    told = tuple(dict.fromkeys([*holders, *sources]))
+    told = tuple(dict.fromkeys([*holders, *named]))
     for conversation in told:
         entries = tuple(
             one.seq for one in erased if one.conversation == conversation and one.seq is not None
@@ -75,7 +76,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
             id=_make_command_id(fact, conversation),
             session_ids=new_session_id,
         )
-    return Forgotten(facts=tuple(erased), conversations=told, sources=sources)
+    return Forgotten(facts=tuple(erased), conversations=told, sources=named)
 
 
 def _make_command_id(fact: Fact, conversation: ConversationId) -> InboxId:
@@ -85,11 +86,14 @@ def _make_command_id(fact: Fact, conversation: ConversationId) -> InboxId:
 
 def _list_sources(t: Tx, erased: Sequence[Fact]) -> tuple[ConversationId, ...]:
     named = dict.fromkeys(one.conversation for one in erased if one.conversation is not None)
-    return tuple(
-        name
-        for name in named
-        if t.exists("SELECT 1 FROM conversation WHERE id = $1 AND deleting_at IS NULL", name)
-    )
+    return tuple(name for name in named if sources.is_there(t, name))
+
+
+def tell_forgotten(services: FeatureContext, done: Forgotten) -> str:
+    """Have the open conversations go on without it at once; return what was done, in words."""
+    for conversation in done.conversations:
+        services.work_on(conversation)
+    return done.describe()
 
 
 def forget_with_conversations(t: Tx) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class ImportedFacts:
-    """What became of the bullets of a file."""
+    """Result of importing the bullets of a file."""
 
     added: int = 0
     changed: int = 0
@@ -52,13 +52,11 @@ def _import_bullet(t: Tx, bullet: Bullet, scope: Scope, done: ImportedFacts) -> 
         writing.edit(t, known, bullet.text, written_by=FactWriter.PERSON)
         done.changed += 1
         return
-    before = facts.count_active(t, scope)
-    name = hashlib.sha256(f"{scope}\n{bullet.text}".encode()).hexdigest()[:20]
-    made = writing.NewFact(
-        id=f"mem_{name}", scope=scope, text=bullet.text, written_by=FactWriter.IMPORT
-    )
-    writing.remember(t, made)
-    if facts.count_active(t, scope) > before:
+    digest = hashlib.sha256(f"{scope}\n{bullet.text}".encode()).hexdigest()
+    name = f"mem_{digest[:20]}"
+    is_new = facts.find_fact(t, name) is None
+    given = writing.NewFact(id=name, scope=scope, text=bullet.text, written_by=FactWriter.IMPORT)
+    if writing.remember(t, given).id == name and is_new:
         done.added += 1
     else:
         done.known += 1

@@ -13,7 +13,7 @@ from clew.core.scope import LOCAL, Scope
 from clew.errors import NotFound
 from clew.features.memory import facts, forgetting, front, writing
 from clew.features.memory.facts import FactKind, FactWriter
-from clew.features.memory.searching import Recall
+from clew.features.memory.searching import RECALL
 from clew.wire.errors import ErrorCode
 from clew.wire.methods import RpcMethod
 from clew.wire.models import WireModel
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _PATH: Final = "/api/memory"
 _FACT_PATH: Final = f"{_PATH}/{{fact}}"
-_recall: Final = Recall()
 
 Kind = Literal["profile", "preference", "fact", "plan"]
 
@@ -62,7 +61,7 @@ class FactList(WireModel):
 
 
 class ForgottenShape(WireModel):
-    """What came of forgetting a fact."""
+    """Result of forgetting a fact."""
 
     #: In words.
     remark: str
@@ -117,7 +116,7 @@ class AddFactRequest(_AddFields, RequestBody):
 
 
 class _EditFields(BaseModel):
-    """What is changed of a fact; what is missing stays."""
+    """The changed fields of a fact; what is missing stays."""
 
     text: str | None = Field(default=None, min_length=1, max_length=writing.MAX_TEXT)
     pinned: bool | None = None
@@ -146,13 +145,12 @@ def find_scope(viewer: Scope, given: str | None) -> Scope:
 
 def describe_all(t: Tx, scope: Scope) -> list[dict[str, Any]]:
     """Return the facts of a scope, as programs get them."""
-    return [front.describe_fact(t, one) for one in facts.list_active(t, scope)]
+    return front.describe_facts(t, facts.list_active(t, scope))
 
 
 def search_facts(t: Tx, query: str, scope: Scope, *, limit: int) -> list[dict[str, Any]]:
     """Return the facts of a scope that a query is about, as programs get them."""
-    found = _recall.find_facts(t, query, scope, limit=limit)
-    return [front.describe_fact(t, one) for one in found]
+    return front.describe_facts(t, RECALL.find_facts(t, query, scope, limit=limit))
 
 
 def describe_named(t: Tx, name: str, *, viewer: Scope) -> dict[str, Any]:
@@ -194,11 +192,6 @@ def forget_fact(t: Tx, name: str, *, viewer: Scope) -> Forgotten:
     return forgetting.forget(t, fact, written_by=FactWriter.PERSON)
 
 
-def make_fact_id(operation: str) -> str:
-    """Return the id of a new fact."""
-    return f"mem_{operation.removeprefix('op_')}"
-
-
 async def _list_facts(call: OperationCall, given: ListFactsParams) -> FactList:
     scope = find_scope(call.context.viewer, given.scope)
     found = await call.engine.feature_context.store.read(describe_all, scope)
@@ -224,7 +217,7 @@ async def _add_fact(call: OperationCall, given: AddFactParams) -> FactShape:
     services = call.engine.feature_context
     made = await services.store.write(
         add_fact,
-        make_fact_id(services.ids.new_operation_id()),
+        writing.make_fact_id(services.ids.new_operation_id()),
         given,
         find_scope(call.context.viewer, given.scope),
     )
@@ -241,9 +234,8 @@ async def _edit_fact(call: OperationCall, given: EditFactParams) -> FactShape:
 async def _forget_fact(call: OperationCall, given: FactParams) -> ForgottenShape:
     services = call.engine.feature_context
     done = await services.store.write(forget_fact, given.fact, viewer=call.context.viewer)
-    for conversation in done.conversations:
-        services.work_on(conversation)
-    return ForgottenShape(remark=done.describe(), sources=list(done.sources))
+    remark = forgetting.tell_forgotten(services, done)
+    return ForgottenShape(remark=remark, sources=list(done.sources))
 
 
 _WRONG: Final = (ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND)

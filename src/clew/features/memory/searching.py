@@ -1,4 +1,4 @@
-"""What is known about a query: facts, and messages of the log, of one scope."""
+"""Search for what is known about a query: facts, and messages of the log, of one scope."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEPT: Final = 32
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recalled:
-    """What was found."""
+    """Facts and messages that were found."""
 
     facts: list[Fact]
     messages: list[SearchHit]
@@ -73,6 +73,10 @@ class Recall:
         while len(self._indexes) > _KEPT:
             self._indexes.pop(next(iter(self._indexes)))
         return kept[1]
+
+
+#: Of this process.
+RECALL: Final = Recall()
 
 
 def _find_messages(t: Tx, query: str, scope: Scope) -> list[SearchHit]:

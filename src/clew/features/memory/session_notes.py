@@ -1,4 +1,4 @@
-"""What sessions are told: the core when one opens, and what has changed with each message."""
+"""The facts that sessions are told: the core when one opens, and changes with each message."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from clew.config.fields import setting
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemorySettings:
-    """What is remembered of people and chats."""
+    """Memory of people and chats."""
 
     with_conversation: bool = setting(
         FLAG,

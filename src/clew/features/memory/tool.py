@@ -49,6 +49,11 @@ def make_remember_facts(arguments: Mapping[str, Any]) -> ToolFacts:
     return ToolFacts(internal=True, lasting=True, preview=str(arguments.get("fact") or "") or None)
 
 
+def make_recall_facts(_: Mapping[str, Any]) -> ToolFacts:
+    """Return the facts about a call that reads what Clew keeps of the scope."""
+    return ToolFacts(internal=True)
+
+
 def make_forget_facts(arguments: Mapping[str, Any]) -> ToolFacts:
     """Return the facts about a call that erases what later sessions are told."""
     return ToolFacts(internal=True, lasting=True, preview=f"fact {arguments.get('number')}")

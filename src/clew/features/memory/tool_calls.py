@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
 from clew.features.memory import facts, writing
 from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.forgetting import forget as forget_everywhere
-from clew.features.memory.front import find_source
-from clew.features.memory.searching import Recall
+from clew.features.memory.forgetting import tell_forgotten
+from clew.features.memory.searching import RECALL
+from clew.features.memory.sources import find_source
 from clew.features.memory.wording import format_fact, format_place
 from clew.plugin import get_turn_context
 from clew.store.transactions import journal
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from clew.features.memory.searching import Recalled
     from clew.plugin import TurnContext
     from clew.store.contract import Tx
-
-_recall: Final = Recall()
 
 
 def _get_context() -> TurnContext:
@@ -46,12 +44,10 @@ async def remember(text: str, kind: str, instead_of: int) -> str:
 
 
 def _remember(t: Tx, context: TurnContext, text: str, kind: str, instead_of: int) -> str:
-    key = _get_key(context)
-    name = hashlib.sha256(f"{key.turn_id} {key.step} {key.call_id}".encode()).hexdigest()
     made = writing.remember(
         t,
         writing.NewFact(
-            id=f"mem_{name[:20]}",
+            id=f"mem_{_get_key(context).make_digest()[:20]}",
             scope=context.scope,
             text=text,
             kind=FactKind(kind),
@@ -86,7 +82,7 @@ def _format_known(fact: Fact) -> str:
 
 
 def _find(t: Tx, context: TurnContext, query: str) -> Recalled:
-    found = _recall.find(t, query, context.scope)
+    found = RECALL.find(t, query, context.scope)
     writing.mark_used(t, found.facts)
     # A message that was made from text of strangers brings that text along.
     if any(is_tainted(t, one) for one in {hit.conversation_id for hit in found.messages}):
@@ -98,9 +94,7 @@ async def forget(number: int) -> str:
     """Erase a fact; what is forgotten already stays so."""
     context = _get_context()
     done = await context.services.store.write(_forget, context, number)
-    for conversation in done.conversations:
-        context.services.work_on(conversation)
-    return done.describe()
+    return tell_forgotten(context.services, done)
 
 
 def _forget(t: Tx, context: TurnContext, number: int) -> Forgotten:

@@ -48,11 +48,14 @@ class NewFact:
     pinned: bool = False
     #: The number of the fact in whose place it is.
     replaces: int | None = None
-    #: A person insists on keeping what looks like a secret.
-    allows_secrets: bool = False
 
 
-def clean_text(text: str, *, allows_secrets: bool = False) -> str:
+def make_fact_id(operation: str) -> str:
+    """Return the id of a new fact."""
+    return f"mem_{operation.removeprefix('op_')}"
+
+
+def clean_text(text: str) -> str:
     """
     Return the text of a fact on one line.
 
@@ -65,7 +68,7 @@ def clean_text(text: str, *, allows_secrets: bool = False) -> str:
         raise UsageError(
             f"a fact is one sentence: this has {len(cleaned):,} characters, and {MAX_TEXT} may be"
         )
-    if not allows_secrets and (secret := find_secret(cleaned)) is not None:
+    if (secret := find_secret(cleaned)) is not None:
         raise UsageError(f"this holds {secret}, which is not remembered: leave it out")
     return cleaned
 
@@ -77,7 +80,7 @@ def remember(t: Tx, given: NewFact) -> Fact:
     :raises UsageError: if it cannot be a fact, or the scope is full
     :raises NotFound: if there is none that it could replace
     """
-    text = clean_text(given.text, allows_secrets=given.allows_secrets)
+    text = clean_text(given.text)
     _lock_scope(t, given.scope)
     if (known := facts.find_fact(t, given.id)) is not None:
         return known

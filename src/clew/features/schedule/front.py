@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,6 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
     _check_rights(context, request)
     key = context.call_key
     assert key is not None
-    name = hashlib.sha256(f"{key.turn_id} {key.step} {key.call_id}".encode()).hexdigest()
     owner = JobOwner(
         scope=context.scope,
         route=context.route,
@@ -51,7 +49,7 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
         level=context.sandbox_level,
         untrusted=is_tainted(t, context.conversation),
     )
-    return create_job(t, f"job_{name[:12]}", request, owner)
+    return create_job(t, f"job_{key.make_digest()[:12]}", request, owner)
 
 
 def _check_rights(context: TurnContext, request: JobRequest) -> None:

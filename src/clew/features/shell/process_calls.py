@@ -72,9 +72,7 @@ async def send(name: str, text: str, *, end: bool) -> str:
     key = context.call_key
     assert key is not None
     await context.services.store.write(_mark_input, process)
-    front.send_input(
-        context.services, process, f"{key.turn_id} {key.step} {key.call_id}", text, end=end
-    )
+    front.send_input(context.services, process, key.name, text, end=end)
     return "Sent."
 
 

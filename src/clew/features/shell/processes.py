@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
@@ -101,8 +100,7 @@ PROCESSES: Final = RecordQuery(
 
 def make_process_id(key: CallKey) -> str:
     """Return the id of the process of a call; the same when the call runs again."""
-    digest = hashlib.sha256(f"{key.turn_id} {key.step} {key.call_id}".encode()).hexdigest()
-    return f"prc_{digest[:16]}"
+    return f"prc_{key.make_digest()[:16]}"
 
 
 def ask_process(t: Tx, process: ShellProcess, call: CallKey) -> ShellProcess:

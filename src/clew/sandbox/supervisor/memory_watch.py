@@ -6,12 +6,8 @@ import _thread
 import os
 import time
 
+from clew.sandbox.supervisor.look_pace import PERIOD, LookPace
 from clew.sandbox.usage_limits import find_memory_excess
-
-#: Seconds between two looks, while something changes and else.
-_PERIOD, _QUIET_PERIOD = 0.1, 0.5
-#: Looks without a change after which they become rarer.
-_QUIET_AFTER = 20
 
 
 class MemoryWatch:
@@ -27,10 +23,9 @@ class MemoryWatch:
         _thread.start_new_thread(self._run, (root, wake))
 
     def _run(self, root: int, wake: int) -> None:
-        seen, quiet_looks = 0, 0
+        pace, pause = LookPace(0), PERIOD
         while self.reason is None:
-            time.sleep(_PERIOD if quiet_looks < _QUIET_AFTER else _QUIET_PERIOD)
+            time.sleep(pause)
             self.reason, used = find_memory_excess(root, memory=self._limit)
-            quiet_looks = quiet_looks + 1 if used >> 23 == seen else 0
-            seen = used >> 23
+            pause = pace.note(used >> 23)
         os.write(wake, b"\0")

@@ -15,6 +15,7 @@ from clew.core.byte_size import format_size
 from clew.sandbox.supervisor.command import CommandProcesses, adopt_orphans
 from clew.sandbox.supervisor.disk_watch import DiskWatch
 from clew.sandbox.supervisor.input_lines import InputLines
+from clew.sandbox.supervisor.look_pace import PERIOD, LookPace
 from clew.sandbox.supervisor.memory_watch import MemoryWatch
 from clew.sandbox.supervisor.order import (
     DESCRIPTORS,
@@ -30,10 +31,6 @@ from clew.sandbox.supervisor.order import (
 from clew.sandbox.supervisor.output_files import OutputFiles
 from clew.sandbox.usage_limits import find_excess
 
-#: Seconds between two looks at the processes, while something changes and else.
-_PERIOD, _QUIET_PERIOD = 0.1, 0.5
-#: Looks without a change after which they become rarer.
-_QUIET_AFTER = 20
 #: Seconds after which a thread lets another one run.
 _SWITCH = 0.0001
 #: Seconds between the request to end and the kill.
@@ -145,8 +142,7 @@ class _Supervisor:
         self._kill_at: float | None = None
         self._output = OutputFiles(order.output)
         self._is_first = True
-        self._seen: tuple[int, int] = (0, 0)
-        self._quiet_looks = 0
+        self._pace = LookPace((0, 0))
         _write_file(f"{EXIT}.new", b" " * _EXIT_ROOM)
 
     def run(self) -> None:
@@ -205,7 +201,7 @@ class _Supervisor:
         poller.register(self._input.source, select.POLLIN)
         if self._starter is not None:
             poller.register(self._starter, select.POLLIN)
-        next_look = self._begun + _PERIOD
+        next_look = self._begun + PERIOD
         while self._command.status is None:
             self._watch_pipes(poller)
             events = poller.poll(max(0.0, self._find_due(next_look) - time.monotonic()) * 1000)
@@ -285,9 +281,7 @@ class _Supervisor:
         excess, count = find_excess(self._command.pid, processes=order.processes)
         if excess is not None:
             self._stop("memory" if "memory" in excess else "limit", excess, grace=0.0)
-        self._quiet_looks = self._quiet_looks + 1 if count == self._seen else 0
-        self._seen = count
-        return _PERIOD if self._quiet_looks < _QUIET_AFTER else _QUIET_PERIOD
+        return self._pace.note(count)
 
     def _end(self) -> None:
         """Leave nothing behind, and tell the end."""

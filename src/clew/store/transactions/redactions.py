@@ -38,7 +38,7 @@ FORGOTTEN: Final = "[forgotten]"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Redaction:
-    """What a context goes on without."""
+    """Texts and entries that a context goes on without."""
 
     texts: tuple[str, ...]
     #: Each line with one of these goes: they name entries that are quoted.
