@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clew.agent.models import close_models_on_exit
@@ -25,13 +26,15 @@ from tests.integration.api_server import settings_for
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from pathlib import Path
     from typing import Any
 
     from clew.core.approval import Approval
     from clew.core.ids import ConversationId
     from clew.core.route import Route
+    from clew.features.memory.settings import MemorySettings
+    from clew.plugin.registry import Register
     from clew.store.contract import Store, Tx
     from clew.testing import ProviderRequest, Reply
 
@@ -86,10 +89,10 @@ class MemoryWorld:
         return found
 
     async def settle(self) -> None:
-        """Wait until nothing is queued."""
+        """Wait until nothing is queued or goes on."""
 
         async def is_done() -> bool:
-            return await self.store.read(_count_open) == 0
+            return await self.store.read(_count_busy) == 0
 
         await wait_until(is_done)
 
@@ -107,11 +110,18 @@ def _count_busy(t: Tx) -> int:
 
 @asynccontextmanager
 async def open_memory(
-    home: Path, url: str, answer: Callable[[ProviderRequest], Reply] = obey
+    home: Path,
+    url: str,
+    answer: Callable[[ProviderRequest], Reply] = obey,
+    *,
+    settings: MemorySettings | None = None,
+    more: Mapping[str, Register] = MappingProxyType({}),
 ) -> AsyncGenerator[MemoryWorld]:
-    """Open a gateway that remembers."""
+    """Open a gateway that remembers, with ``more`` features by their names."""
     features = Features()
     features.register("memory", memory.register)
+    for name, register in more.items():
+        features.register(name, register)
     sent: list[ProviderRequest] = []
 
     def reply(request: ProviderRequest) -> Reply:
@@ -123,7 +133,11 @@ async def open_memory(
             close_models_on_exit(),
             await open_store(url, home=home, features=features.schemas) as store,
         ):
-            services = build_services(settings_for(home, provider=provider), store, features)
+            made = settings_for(home, provider=provider)
+            if settings is not None:
+                made = replace(made, sections={**made.sections, "memory": settings})
+            features.bind_settings(made)
+            services = build_services(made, store, features)
             async with Engine(services, role="test", version="0") as engine:
                 runner = CommandRunner(engine, make_command_registry(features))
                 yield MemoryWorld(

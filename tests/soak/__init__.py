@@ -1,7 +1,7 @@
 """
-Long runs under load and faults, one module each: ``run() -> Table``.
+Long runs under load and faults, one module each: ``run()`` returns its table, or several.
 
-``python -m tests.soak NAME`` runs one and prints its table; without a name it lists them.
+``python -m tests.soak NAME`` runs one and prints that; without a name it lists them.
 """
 
 from __future__ import annotations

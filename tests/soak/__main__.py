@@ -24,9 +24,10 @@ def main(args: Sequence[str]) -> int:
         print(f"make soak NAME, where NAME is one of: {', '.join(names())}")
         return 2
     module = importlib.import_module(f"tests.soak.{args[0].replace('-', '_')}")
-    table: soak.Table = module.run()
-    print(table.markdown())
-    return 0 if table.passed else 1
+    made: soak.Table | tuple[soak.Table, ...] = module.run()
+    tables = made if isinstance(made, tuple) else (made,)
+    print("\n\n".join(table.markdown() for table in tables))
+    return 0 if all(table.passed for table in tables) else 1
 
 
 if __name__ == "__main__":
