@@ -44,7 +44,6 @@ PART_OF = {
     "pydantic_core": "pydantic",
     "pydantic_graph": "pydantic-ai-slim",
     "rich": "textual",
-    "yaml": "schemathesis",
     "yarl": "aiohttp",
 }
 

@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "memory": LazyCommand(
         "clew.cli.memory", "memory", "Show and correct what is remembered of people and chats."
     ),
+    "skills": LazyCommand("clew.cli.skills", "skills", "Add, check and trust skills."),
     "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
     "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find problems, and say how to fix them."),
     "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),

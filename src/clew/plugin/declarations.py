@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from datetime import timedelta
+    from pathlib import Path
 
     from clew.config.settings import Settings
     from clew.core.access import ChannelActor
@@ -220,6 +221,13 @@ class WatchSource:
     read: Callable[[FeatureContext, Scope, str], Awaitable[WatchedText]]
     #: Returns the facts by which it is decided whether the model may watch a target.
     facts: Callable[[str], ToolFacts | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkillFolder:
+    """A folder of skills that comes with a plugin."""
+
+    path: Path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

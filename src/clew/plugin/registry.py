@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
@@ -32,6 +33,7 @@ from clew.plugin.declarations import (
     Service,
     ServicePlace,
     SettingsCheck,
+    SkillFolder,
     TurnWatch,
     WatchSource,
 )
@@ -61,8 +63,8 @@ CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
-    "ps", "goal", "agents", "memory", "config", "doctor", "backup", "restore", "migrate-store",
-    "tools", "plugins", "completion",
+    "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
+    "migrate-store", "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -529,6 +531,15 @@ class Registry:
         """Return a kind of things that jobs can watch, of any feature; after all are loaded."""
         found = self._features.values(WatchSource)
         return next((source for source in found if source.name == name), None)
+
+    def add_skills(self, folder: str | Path) -> None:
+        """
+        Declare a folder with skills, each a folder with a ``SKILL.md``.
+
+        The model is told of one once a person trusts it, as of any other skill.
+        """
+        path = Path(folder).absolute()
+        self._add("folder of skills", str(path), SkillFolder(path=path))
 
     def add_memory_provider(
         self, name: str, make: Callable[[FeatureContext], MemoryProvider]
