@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.agent.models import close_models_on_exit
 from clew.commands.runner import CommandRunner
-from clew.core.route import local_route
+from clew.core.route import Route, local_route
 from clew.core.scope import scope_of
 from clew.engine.engine import Engine
 from clew.features import memory
@@ -26,19 +26,20 @@ from tests.integration.api_server import settings_for
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
     from clew.core.approval import Approval
+    from clew.core.entry import Entry
     from clew.core.ids import ConversationId
-    from clew.core.route import Route
     from clew.features.memory.settings import MemorySettings
     from clew.plugin.registry import Register
     from clew.store.contract import Store, Tx
     from clew.testing import ProviderRequest, Reply
 
 HOME = local_route("talk")
+ANN = Route(platform="telegram", kind="dm", chat="1")
 
 
 @dataclass(kw_only=True)
@@ -68,6 +69,9 @@ class MemoryWorld:
         found = await self.store.write(resolve_route, route.key)
         assert found is not None
         return found
+
+    async def log(self, route: Route = HOME) -> Sequence[Entry]:
+        return await self.engine.read_entries(await self.conversation(route))
 
     async def facts(self) -> list[Fact]:
         return await self.store.read(lambda t: FACTS.fetch_all(t, "ORDER BY scope, number"))

@@ -9,7 +9,7 @@ import pytest
 
 from clew.core.route import Route, local_route
 from tests.features.delegation_world import do
-from tests.features.memory_world import HOME, open_memory
+from tests.features.memory_world import ANN, HOME, open_memory
 from tests.features.memory_writers import write_under_kills
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 OTHER = local_route("other")
-ANN = Route(platform="telegram", kind="dm", chat="1")
 GROUP = Route(platform="telegram", kind="group", chat="2")
 
 

@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _MEMORY = "src/clew/features/memory"
 _TESTS = "tests/features/test_memory.py::test_"
+_EXTRACTION = "tests/features/test_memory_extraction.py::test_"
 _TOLD = f"{_TESTS}a_fact_is_told_to_each_later_session_and_its_correction_with_the_next_message"
 _SCOPES = f"{_TESTS}what_is_known_is_found_with_its_source_in_its_own_scope_only"
 _FORGOTTEN = f"{_TESTS}what_is_forgotten_is_sent_no_more_and_its_source_is_named"
@@ -50,5 +51,21 @@ MEMORY = (
         old="    if turn.tainted and call.facts is not None and call.facts.lasting:",
         new="    if False and call.facts is not None and call.facts.lasting:",
         test=f"{_TESTS}after_text_of_strangers_it_asks_before_it_remembers_or_forgets",
+    ),
+    Mutation(
+        name="memory-extraction",
+        mechanism="a span is read for facts once, whoever was killed",
+        file=f"{_MEMORY}/extraction.py",
+        old="    return lock_row(t, asked.conversation) == (asked.after, rules.owner)",
+        new="    return lock_row(t, asked.conversation) is not None",
+        test=f"{_EXTRACTION}an_extraction_that_is_killed_repeated_or_no_good_changes_nothing_unasked[sqlite]",
+    ),
+    Mutation(
+        name="memory-pinned",
+        mechanism="what contradicts a pinned fact is proposed, not kept",
+        file=f"{_MEMORY}/extraction.py",
+        old="if rules.keeps and not find_contradicted(one, pinned) and",
+        new="if rules.keeps and",
+        test=f"{_EXTRACTION}an_extraction_that_is_killed_repeated_or_no_good_changes_nothing_unasked[sqlite]",
     ),
 )

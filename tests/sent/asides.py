@@ -19,6 +19,8 @@ from clew.core.session_base import extend_base
 from clew.features.goals import judging
 from clew.features.goals.goals import ROUNDS, get_goal
 from clew.features.goals.rounds import make_judge_request
+from clew.features.memory import extractor
+from clew.features.memory.extraction_spans import hash_prompt
 from clew.features.titles.generator import MAX_TOKENS, TITLE_TIMEOUT
 from clew.features.titles.text import write_prompt
 from clew.store.transactions import compactions, context, sessions, titles
@@ -38,13 +40,14 @@ if TYPE_CHECKING:
     from clew.testing import CapturedRequest, ProviderRequest, Reply
     from tests.sent.shelves import Shelf
 
-SUMMARY, TITLE, PROBE, VERDICT = "summary", "title", "probe", "verdict"
+SUMMARY, TITLE, PROBE, VERDICT, FACTS = "summary", "title", "probe", "verdict", "facts"
 #: The beginning of each.
 _BEGINNINGS = {
     "You keep the memory of a conversation": SUMMARY,
     "Name the conversation below": TITLE,
     "Say ok.": PROBE,
     "An agent works towards a goal": VERDICT,
+    "Which lasting facts about the people": FACTS,
 }
 
 
@@ -87,6 +90,8 @@ async def unexplained_asides(
             bodies = await _probes(model)
         elif kind == VERDICT:
             bodies = await _verdicts(model, t)
+        elif kind == FACTS:
+            bodies = await _extractions(model, t, request)
         else:
             bodies = await _titles(model, t, conversations)
         if request.json not in bodies:
@@ -123,6 +128,24 @@ async def _verdicts(model: Model, t: Tx) -> list[object]:
                 listener, judging.write_prompt(asked), max_tokens=judging.MAX_TOKENS, seconds=60
             )
             await _unanswered(asking)
+    return [json.loads(body) for body in heard]
+
+
+async def _extractions(model: Model, t: Tx, request: CapturedRequest) -> list[object]:
+    """Of what they read, facts may be gone: each was hashed before it was sent."""
+    assert request.json is not None
+    assert request.format is not None
+    [said] = parse_messages(request.format, request.json)
+    hashes = t.fetch_column("SELECT hash FROM memory_prompt")
+    if hash_prompt(said.text) not in hashes:
+        return []
+    async with capture_requests(model) as (listener, heard):
+        assert listener is not None
+        await _unanswered(
+            request_side_answer(
+                listener, said.text, max_tokens=extractor.MAX_TOKENS, seconds=TITLE_TIMEOUT
+            )
+        )
     return [json.loads(body) for body in heard]
 
 

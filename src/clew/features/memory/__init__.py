@@ -18,6 +18,7 @@ from clew.features.memory.tool import (
 from clew.plugin import Command, sql_check
 
 if TYPE_CHECKING:
+    from clew.core.ids import ConversationId
     from clew.plugin import CommandCall, FeatureContext, Note, Registry, TurnContext
     from clew.store.contract import Tx
 
@@ -57,6 +58,15 @@ CHECKS = (
         decide="clew memory forget ID erases the text",
     ),
     sql_check(
+        "memory-proposals",
+        "What is proposed has a text, and what is answered has none.",
+        """
+        SELECT p.conversation, NULL, p.id, 0, 'it waits and has no text, or is answered and has one'
+        FROM memory_proposal p WHERE (p.state = 'proposed') = (p.text IS NULL)
+        """,
+        decide="/memory proposed none in its chat erases what is proposed",
+    ),
+    sql_check(
         "memory-sources",
         "The entry that a fact was taken from exists, or its conversation was deleted.",
         """
@@ -76,10 +86,13 @@ def register(registry: Registry) -> None:
     settings = registry.add_settings(MemorySettings)
     registry.add_migrations(
         f"{__name__}.migrations",
-        of_conversation={"memory_mark": "conversation"},
+        of_conversation={
+            "memory_mark": "conversation", "memory_extraction": "conversation",
+            "memory_proposal": "conversation", "memory_prompt": "conversation",
+        },
         of_scope={
             "memory_scope": "scope", "memory_fact": "scope", "memory_change": "scope",
-            "memory_mark": "scope",
+            "memory_mark": "scope", "memory_proposal": "scope",
         },
         checks=CHECKS,
     )  # fmt: skip
@@ -95,6 +108,15 @@ def register(registry: Registry) -> None:
     registry.add_periodic(
         forget_with_conversations, every=timedelta(minutes=1), name="facts of deleted conversations"
     )
+
+    async def extract_facts(context: FeatureContext) -> None:
+        """Look for facts in conversations that rest."""
+        from clew.features.memory import extractor  # noqa: PLC0415  (needed by gateways only)
+
+        await extractor.extract_due(context, settings.get())
+
+    registry.add_periodic(extract_facts, every=timedelta(minutes=1), name="facts of conversations")
+    registry.add_after_turn("memory", tell_proposals)
     registry.add_instructions("memory", render_core)
     registry.add_context_note("memory", make_note)
     registry.add_tool(remember, effect="idempotent", facts=make_remember_facts)
@@ -111,7 +133,7 @@ def _add_commands(registry: Registry) -> None:
             name="memory",
             help="list what is remembered here, show where a fact comes from, or correct it",
             run=run_memory_command,
-            arguments="[n|why n|edit n TEXT|pin n|unpin n]",
+            arguments="[n|why n|edit n TEXT|pin n|unpin n|proposed]",
         )
     )
     registry.add_command(
@@ -144,6 +166,15 @@ def make_note(t: Tx, context: TurnContext) -> list[Note]:
     from clew.features.memory import session_notes  # noqa: PLC0415  (as above)
 
     return session_notes.make_note(t, context)
+
+
+async def tell_proposals(context: FeatureContext, conversation: ConversationId) -> None:
+    """Tell a person what is proposed, after the answer to what they have said."""
+    from clew.features.memory import telling  # noqa: PLC0415  (as above)
+
+    if await context.store.read(telling.is_untold, conversation):
+        owner = context.ids.new_owner_id()
+        await context.store.write(telling.tell_proposals, conversation, owner)
 
 
 async def run_memory_command(call: CommandCall, argument: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.features.memory import facts, forgetting, front, writing
+from clew.features.memory import facts, forgetting, front, proposals, writing
 from clew.features.memory.facts import SHARED, FactWriter
-from clew.features.memory.wording import format_fact, format_listed
+from clew.features.memory.wording import format_fact, format_listed, format_proposals
 
 if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.features.memory.forgetting import Forgotten
+    from clew.features.memory.proposals import Proposal
     from clew.plugin import CommandCall
     from clew.store.contract import Tx
 
@@ -23,6 +24,8 @@ async def run_memory(call: CommandCall, argument: str) -> str:
     words = argument.split()
     if not words:
         return await call.services.store.read(_list, call.viewer)
+    if words[0] == "proposed":
+        return await call.services.store.write(_run_proposed, call.viewer, words[1:])
     if words[0] in ("pin", "unpin") and len(words) == 2:
         return await call.services.store.write(_pin, call.viewer, words[1], words[0] == "pin")
     if words[0] == "edit" and len(words) > 2:
@@ -44,6 +47,31 @@ async def run_forget(call: CommandCall, argument: str) -> str:
     """Erase a fact."""
     done = await call.services.store.write(_forget, call.viewer, argument.strip())
     return forgetting.tell_forgotten(call.services, done)
+
+
+def _run_proposed(t: Tx, viewer: Scope, words: list[str]) -> str:
+    """List what is proposed, or answer: what is not accepted is declined."""
+    writing.lock_scope(t, viewer)
+    waiting = proposals.list_waiting(t, viewer)
+    if not words:
+        proposals.mark_told(t, waiting)
+        return format_proposals(waiting) if waiting else "Nothing is proposed."
+    given = words[1:] if words[0] == "accept" else words
+    if given == ["none"]:
+        chosen: list[Proposal] = []
+    elif words[0] == "accept" and given == ["all"]:
+        chosen = waiting
+    elif words[0] == "accept" and given:
+        numbers = proposals.parse_numbers(given)
+        chosen = [proposals.get_waiting(t, viewer, one) for one in numbers]
+    else:
+        raise UsageError("write /memory proposed accept 1 3, or /memory proposed none")
+    made = [proposals.accept(t, one) for one in chosen]
+    left = [one for one in waiting if one not in chosen]
+    for one in left:
+        proposals.decline(t, one)
+    lines = [f"Remembered as {format_fact(one)}" for one in made]
+    return "\n".join([*lines, *([f"{len(left)} declined."] if left else [])])
 
 
 def _list(t: Tx, viewer: Scope) -> str:

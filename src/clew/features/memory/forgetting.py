@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.ids import InboxId, new_session_id
-from clew.features.memory import facts, sources, writing
+from clew.features.memory import facts, proposals, sources, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.wording import format_place
 from clew.store.transactions import redactions
@@ -52,6 +52,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
     """Erase a fact and what it replaced, and have open sessions go on without them."""
     erased = writing.forget(t, fact, written_by=written_by)
     texts = tuple(one.text for one in erased if one.text)
+    proposals.erase_text(t, fact.scope, texts)
     named = _list_sources(t, erased)
     scope = None if fact.scope == SHARED else fact.scope
     marks = tuple(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from clew.config.builtin_types import FLAG
+from clew.config.builtin_types import DURATION, FLAG, MODEL, choice_type, integer_type
 from clew.config.fields import setting
 
 
@@ -16,4 +17,27 @@ class MemorySettings:
         FLAG,
         False,
         "Forget what was taken from a conversation when that is deleted for good.",
+    )
+    extract: str = setting(
+        choice_type(["off", "ask", "on"]),
+        "ask",
+        "What becomes of facts that are found in what people said, when a conversation rests: "
+        "`ask` proposes them to the person, `on` keeps them, `off` does not look for any. With "
+        "`on`, what contradicts a pinned fact, or comes from a conversation that has read text of "
+        "strangers, is proposed as well.",
+    )
+    extract_model: str | None = setting(
+        MODEL,
+        None,
+        "The model that looks for facts.",
+        default_doc="`model.name`",
+    )
+    extract_after: timedelta = setting(  # noqa: RUF009  (nothing is called)
+        DURATION, timedelta(minutes=30), "The pause after which a conversation rests."
+    )
+    extract_turns: int = setting(
+        integer_type(least=1),
+        20,
+        "The number of answers after which it is looked for facts in a conversation without a "
+        "pause.",
     )

@@ -29,6 +29,14 @@ def find_source(t: Tx, conversation: ConversationId, turn: TurnId) -> FactSource
     return FactSource(conversation=conversation, seq=row[0], hash=_hash_text(row[1]))
 
 
+def make_source(t: Tx, conversation: ConversationId, seq: int) -> FactSource:
+    """Return an entry as a source."""
+    text: str = t.fetch_value(
+        "SELECT text FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq
+    )
+    return FactSource(conversation=conversation, seq=seq, hash=_hash_text(text))
+
+
 def is_there(t: Tx, conversation: ConversationId | None) -> bool:
     """Return whether the conversation that a fact was taken from is still there."""
     return t.exists(

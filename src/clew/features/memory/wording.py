@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from clew.features.memory.facts import Fact
+    from clew.features.memory.proposals import Proposal
 
 #: Characters of the facts that each session is told, about 1,200 tokens.
 MAX_CORE: Final = 4_800
@@ -103,3 +104,18 @@ def format_listed(fact: Fact) -> str:
     if fact.state is not FactState.ACTIVE:
         return f"{fact.number}. [{fact.state.value}] {fact.text or ''}".rstrip()
     return f"{fact.number}. {fact.text}{' (pinned)' if fact.pinned else ''}"
+
+
+def format_proposals(found: Sequence[Proposal]) -> str:
+    """Return proposals as a person is told them."""
+    lines = [
+        f"{one.number}. {one.text}" + (f" (instead of fact {one.replaces})" if one.replaces else "")
+        for one in found
+    ]
+    return "\n".join(
+        [
+            "I could remember:",
+            *lines,
+            "/memory proposed accept 1 3 keeps those, /memory proposed accept all or none.",
+        ]
+    )

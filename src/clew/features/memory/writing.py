@@ -81,11 +81,11 @@ def remember(t: Tx, given: NewFact) -> Fact:
     :raises NotFound: if there is none that it could replace
     """
     text = clean_text(given.text)
-    _lock_scope(t, given.scope)
+    lock_scope(t, given.scope)
     if (known := facts.find_fact(t, given.id)) is not None:
         return known
     before = None if given.replaces is None else _get_active(t, given.scope, given.replaces)
-    if (known := facts.find_same(t, given.scope, _make_text_key(text))) is not None:
+    if (known := facts.find_same(t, given.scope, make_text_key(text))) is not None:
         return known
     if before is None and facts.count_active(t, given.scope) >= MAX_FACTS:
         raise UsageError(f"{MAX_FACTS:,} facts are kept here already: forget some first")
@@ -105,7 +105,7 @@ def _make_fact(t: Tx, given: NewFact, text: str, before: Fact | None) -> Fact:
         number=_take_number(t, given.scope),
         kind=given.kind,
         text=text,
-        text_key=_make_text_key(text),
+        text_key=make_text_key(text),
         state=FactState.ACTIVE,
         pinned=int(given.pinned) if before is None else max(int(given.pinned), before.pinned),
         version=_take_version(t, given.scope),
@@ -126,7 +126,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> list[Fact]:
 
     What is forgotten already changes nothing.
     """
-    _lock_scope(t, fact.scope)
+    lock_scope(t, fact.scope)
     found = facts.find_fact(t, fact.id)
     assert found is not None
     erased = [
@@ -144,6 +144,9 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> list[Fact]:
             text=None,
             text_key=None,
         )
+    if erased:
+        # What was said before is not read for facts any more.
+        t.execute("UPDATE memory_scope SET forgotten_at = $2 WHERE scope = $1", fact.scope, t.now)
     return erased
 
 
@@ -160,7 +163,7 @@ def edit(t: Tx, fact: Fact, text: str, *, written_by: FactWriter) -> Fact:
     if current.version != fact.version:
         raise UsageError(f"fact {fact.number} has changed meanwhile: {current.text}")
     return _change(
-        t, current, FactChange.EDITED, written_by, text=cleaned, text_key=_make_text_key(cleaned)
+        t, current, FactChange.EDITED, written_by, text=cleaned, text_key=make_text_key(cleaned)
     )
 
 
@@ -185,7 +188,7 @@ def mark_used(t: Tx, used: list[Fact]) -> None:
         )
 
 
-def _lock_scope(t: Tx, scope: Scope) -> None:
+def lock_scope(t: Tx, scope: Scope) -> None:
     """Have no other transaction change a scope until the commit."""
     t.execute(
         "INSERT INTO memory_scope (scope, version, last_number) VALUES ($1, 0, 0)"
@@ -196,7 +199,7 @@ def _lock_scope(t: Tx, scope: Scope) -> None:
 
 
 def _lock_active(t: Tx, fact: Fact) -> Fact:
-    _lock_scope(t, fact.scope)
+    lock_scope(t, fact.scope)
     return _get_active(t, fact.scope, fact.number)
 
 
@@ -221,7 +224,8 @@ def _take_number(t: Tx, scope: Scope) -> int:
     )
 
 
-def _make_text_key(text: str) -> str:
+def make_text_key(text: str) -> str:
+    """Return the key by which the same text is known: without case and the end of a sentence."""
     return hashlib.sha256(fold_text(text).rstrip(".!").encode()).hexdigest()
 
 

@@ -1,0 +1,84 @@
+"""Telling people what is proposed: an entry of the log beside the context, and a message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.channel_events import OutboundMessage
+from clew.core.completion import is_attended
+from clew.core.delivery import DeliveryKind
+from clew.core.entry import EntryKind, NewEntry
+from clew.core.ids import DeliveryId, EntryId
+from clew.engine.turn_log import NOTICE_FORMAT
+from clew.features.memory import proposals, writing
+from clew.features.memory.wording import format_proposals
+from clew.store.feature_migrations import has_feature_tables
+from clew.store.transactions import conversations, entries, inbox, leases
+from clew.store.transactions.deliveries import deliver_to_chat
+from clew.store.transactions.sessions import get_head
+from clew.store.transactions.turn_queries import find_last_done_turn
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId, OwnerId
+    from clew.core.route import RouteKey
+    from clew.core.turn import Turn
+    from clew.features.memory.proposals import Proposal
+    from clew.store.contract import Tx
+
+
+def is_untold(t: Tx, conversation: ConversationId) -> bool:
+    """Return whether there is something to tell in a conversation."""
+    if not has_feature_tables(t, "memory"):
+        return False  # a store that was opened without the feature
+    return bool(proposals.list_untold(t, conversations.get_scope(t, conversation)))
+
+
+def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
+    """
+    Tell what is proposed, once, to the person who has just said something in a conversation.
+
+    :raises LeaseHeld: if somebody works on the conversation
+    """
+    known = conversations.get_conversation(t, conversation)
+    turn = find_last_done_turn(t, conversation)
+    if turn is None or known.adhoc or not is_attended(inbox.read_payloads(t, turn.id)):
+        return False
+    writing.lock_scope(t, known.scope)
+    if not (found := proposals.list_untold(t, known.scope)):
+        return False
+    text = format_proposals(found)
+    _append_notice(t, conversation, found[-1], text, owner)
+    deliver_to_chat(
+        t,
+        conversation,
+        _find_route(t, turn),
+        OutboundMessage(text=text, markup=False),
+        id=DeliveryId(f"dlv_{found[-1].id}"),
+        kind=DeliveryKind.NOTICE,
+    )
+    proposals.mark_told(t, found)
+    return True
+
+
+def _find_route(t: Tx, turn: Turn) -> RouteKey | None:
+    last = inbox.find_last_input(t, turn.id)
+    return None if last is None else inbox.get_item(t, last).route
+
+
+def _append_notice(
+    t: Tx, conversation: ConversationId, last: Proposal, text: str, owner: OwnerId
+) -> None:
+    """Append a notice, outside of the context."""
+    lease = leases.acquire_lease(t, conversation, owner=owner).lease
+    session = get_head(t, conversation)
+    if session.is_open:
+        notice = NewEntry(
+            id=EntryId(f"ent_{last.id}"),
+            kind=EntryKind.EVENT,
+            role=None,
+            text=text,
+            format=NOTICE_FORMAT,
+            message="null",
+        )
+        entries.append_entries(t, lease, session.id, [notice])
+    leases.release_lease(t, lease)
