@@ -37,6 +37,7 @@ from clew.core.reset_policy import ResetPolicy
 from clew.core.tool_declaration import ToolDeclaration
 from clew.distribution import VERSION
 from clew.engine.after_turn import AfterTurnQueue
+from clew.engine.call_narrowings import CallNarrowings
 from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.context_cache import ContextCache
 from clew.engine.context_notes import ContextNotes
@@ -219,6 +220,7 @@ def build_services(
         feature_context=context,
         notes=ContextNotes(features.values(ContextNote)),
         observers=TurnObservers(features),
+        narrowings=CallNarrowings(features),
     )
 
 

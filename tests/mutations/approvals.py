@@ -23,8 +23,8 @@ APPROVALS = (
         name="policy-taint",
         mechanism="an outward call asks once the conversation has read text of strangers",
         file=f"{_CORE}/call_policy.py",
-        old="    if turn.tainted and call.facts is not None and call.facts.outward:\n",
-        new="    if False and call.facts is not None and call.facts.outward:\n",
+        old='    if facts is not None and facts.outward:\n        return "it reaches',
+        new='    if False and facts is not None and facts.outward:\n        return "it reaches',
         test=f"{_POLICY}an_outward_call_of_a_tainted_turn_asks_whatever_was_granted",
     ),
     Mutation(

@@ -18,6 +18,7 @@ from tests.mutations.outages import OUTAGES
 from tests.mutations.rpc import RPC
 from tests.mutations.sandbox import SANDBOX
 from tests.mutations.schedule import SCHEDULE
+from tests.mutations.skills import SKILLS
 from tests.mutations.tools import TOOLS
 
 __all__ = ["ALL", "Mutation"]
@@ -311,5 +312,6 @@ ALL = (
     *DELEGATION,
     *GOALS,
     *MEMORY,
+    *SKILLS,
     *TOOLS,
 )

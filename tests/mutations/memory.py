@@ -48,8 +48,8 @@ MEMORY = (
         name="memory-taint",
         mechanism="after text of strangers the agent asks before it remembers",
         file="src/clew/core/call_policy.py",
-        old="    if turn.tainted and call.facts is not None and call.facts.lasting:",
-        new="    if False and call.facts is not None and call.facts.lasting:",
+        old="    if facts is not None and facts.lasting:",
+        new="    if False and facts is not None and facts.lasting:",
         test=f"{_TESTS}after_text_of_strangers_it_asks_before_it_remembers_or_forgets",
     ),
     Mutation(

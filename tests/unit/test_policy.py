@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.core.call_policy import (
+    CallNarrowing,
     Decision,
     JudgedCall,
     JudgedTurn,
@@ -405,3 +406,25 @@ def test_on_the_host_a_pattern_asks_once_files_that_steer_the_command_were_writt
     if asks:
         why = decide(asked, [allow], (), turn).why
         assert "follows files of its folder" in why
+
+
+def test_a_narrowing_asks_about_what_it_does_not_list_whatever_was_granted_and_allows_nothing() -> (
+    None
+):
+    listed = CallNarrowing(says="the skill git", calls=(("read_file", None), ("shell", "git *")))
+    turn = replace(PERSON, narrowings=(listed,))
+    blanket = (PolicyRule(then=Verdict.ALLOW),)
+    for command, verdict in (("git log", Verdict.ALLOW), ("git log; ls", Verdict.ASK),
+                             ("git log $(ls)", Verdict.ASK), ("gitk", Verdict.ASK)):  # fmt: skip
+        decision = decide(shell(command, sandbox="work"), blanket, (), turn)
+        assert decision.verdict is verdict, command
+    other = call("write_file", ToolFacts(paths=(INSIDE,)))
+    allowed = grant(GrantPattern(tool="write_file", says="any"))
+    asked = decide(other, blanket, (allowed,), turn)
+    assert (asked.verdict, asked.why) == (Verdict.ASK, "the skill git does not list it")
+    open_call = shell("git push", sandbox="host")
+    assert decide(open_call, (), (), turn).verdict is Verdict.ASK, "listing allows nothing"
+    denied = (PolicyRule(then=Verdict.DENY),)
+    assert decide(other, denied, (), turn).verdict is Verdict.DENY
+    both = replace(turn, narrowings=(listed, CallNarrowing(says="the skill ls", calls=())))
+    assert decide(shell("git log", sandbox="work"), blanket, (), both).verdict is Verdict.ASK

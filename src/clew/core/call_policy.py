@@ -1,8 +1,8 @@
 """
 Policy: decides whether a tool call runs, needs approval or is denied, with the reason.
 
-The first that applies decides: a ``deny`` rule, an ``ask`` rule, taint, a grant, an ``allow``
-rule, the tool's default; otherwise the call needs approval.
+The first that applies decides: a ``deny`` rule, an ``ask`` rule, a narrowing, taint, a grant, an
+``allow`` rule, the tool's default; otherwise the call needs approval.
 """
 
 from __future__ import annotations
@@ -71,6 +71,25 @@ class JudgedCall:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CallNarrowing:
+    """The only calls that may run without asking while something is in force; allows nothing."""
+
+    #: What is in force, for people: ``the skill pdf``.
+    says: str
+    #: Tools; with a pattern, only calls whose commands all match it.
+    calls: tuple[tuple[str, str | None], ...]
+
+    def covers(self, call: JudgedCall) -> bool:
+        """Return whether a call is listed."""
+        patterns = tuple(pattern for tool, pattern in self.calls if tool == call.tool and pattern)
+        if (call.tool, None) in self.calls:
+            return True
+        if not patterns or not isinstance(call.facts, ToolFacts):
+            return False
+        return covers_command(patterns, call.facts, call.shape)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedTurn:
     """The properties of a turn that decide about its calls."""
 
@@ -81,6 +100,8 @@ class JudgedTurn:
     tainted: bool = False
     #: Files of the workspace that were written without being seen; empty text for any.
     unseen: tuple[str, ...] = ()
+    #: Each holds for every call.
+    narrowings: tuple[CallNarrowing, ...] = ()
     #: The reason why nobody can be asked; ``None`` if somebody can.
     no_answer: str | None = None
 
@@ -169,7 +190,7 @@ def _find_permission(
 def _apply_restrictions(
     call: JudgedCall, rules: Sequence[PolicyRule], turn: JudgedTurn
 ) -> Decision | None:
-    """Return the decision that no grant changes: rules that deny or ask, unknown facts, taint."""
+    """Return the decision that no grant changes: of rules, narrowings and taint."""
     matches = [(n, rule, _match(rule, call, turn)) for n, rule in enumerate(rules, 1)]
     for number, rule, match in matches:
         if rule.then is Verdict.DENY and match is _Match.YES:
@@ -183,10 +204,21 @@ def _apply_restrictions(
             return _ask(f"rule {number} may be about it, which cannot be seen")
     if call.plugin_asks:
         return _ask("a plugin asks")
-    if turn.tainted and call.facts is not None and call.facts.outward:
-        return _ask("it reaches outside, after the conversation has read text of strangers")
-    if turn.tainted and call.facts is not None and call.facts.lasting:
-        return _ask("later sessions read it, and the conversation has read text of strangers")
+    why = _find_narrowing(call, turn) or (_find_taint(call.facts) if turn.tainted else None)
+    return None if why is None else _ask(why)
+
+
+def _find_narrowing(call: JudgedCall, turn: JudgedTurn) -> str | None:
+    return next(
+        (f"{one.says} does not list it" for one in turn.narrowings if not one.covers(call)), None
+    )
+
+
+def _find_taint(facts: ToolFacts | None) -> str | None:
+    if facts is not None and facts.outward:
+        return "it reaches outside, after the conversation has read text of strangers"
+    if facts is not None and facts.lasting:
+        return "later sessions read it, and the conversation has read text of strangers"
     return None
 
 

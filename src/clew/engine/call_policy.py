@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.agent.protocols import ToolRequest
     from clew.core.approval import Approval
     from clew.core.call_reach import WorkspaceReach
+    from clew.engine.call_narrowings import CallNarrowings
     from clew.engine.store_retry import RetryingStore
     from clew.plugin.turn_context import TurnContext
 
@@ -89,8 +90,10 @@ def is_untrusted(request: ToolRequest, facts: ToolFacts | UnknownFacts | None) -
 class CallPolicy:
     """The policy for the calls of one turn."""
 
-    def __init__(self, store: RetryingStore, context: TurnContext) -> None:
-        self._store, self._context = store, context
+    def __init__(
+        self, store: RetryingStore, context: TurnContext, narrowings: CallNarrowings
+    ) -> None:
+        self._store, self._context, self._narrowings = store, context, narrowings
         self._settings = context.services.settings.approvals
         self._turn = JudgedTurn(
             scope=context.scope,
@@ -178,7 +181,8 @@ class CallPolicy:
         by_taint = isinstance(facts, ToolFacts) and (facts.outward or facts.lasting)
         if first.verdict is Verdict.DENY and self._turn.no_answer is None:
             return first
-        if first.is_default and first.verdict is Verdict.ALLOW and not by_taint:
+        narrowings = tuple(await self._narrowings.read(self._store, self._context))
+        if first.is_default and first.verdict is Verdict.ALLOW and not (by_taint or narrowings):
             # Most calls: nothing that is stored can change it.
             return first
         if isinstance(facts, ToolFacts) and facts.command is not None:
@@ -189,5 +193,5 @@ class CallPolicy:
         unseen: tuple[str, ...] = ()
         if runs_open(call.facts):
             unseen = await self._store.read(workspace_writes.list_unseen_paths, self.workspace)
-        turn = replace(self._turn, tainted=tainted, unseen=unseen)
+        turn = replace(self._turn, tainted=tainted, unseen=unseen, narrowings=narrowings)
         return decide(call, self._settings.rule, granted, turn)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clew.core.conversation import UNDELETE_FOR
 from clew.core.ids import new_session_id
 from clew.core.reset_policy import ResetPolicy
+from clew.engine.call_narrowings import CallNarrowings
 from clew.engine.context_notes import ContextNotes
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.engine.turn_observers import TurnObservers
@@ -59,3 +60,4 @@ class EngineServices:
     feature_context: FeatureContext
     notes: ContextNotes = field(default_factory=ContextNotes)
     observers: TurnObservers = field(default_factory=TurnObservers)
+    narrowings: CallNarrowings = field(default_factory=CallNarrowings)

@@ -67,7 +67,7 @@ class StoreJournal:
         self._plugins, self._hooks = services.hooks.plugins, hooks
         self._permit, self._counter = permit, counter
         self._lease, self._turn, self._route = lease, turn, context.route
-        self._policy = CallPolicy(store, context)
+        self._policy = CallPolicy(store, context, services.narrowings)
         self._taint = WorkspaceTaint(
             store,
             lease,

@@ -19,6 +19,7 @@ from clew.config.builtin_types import (
     integer_type,
 )
 from clew.config.fields import setting
+from clew.core.call_policy import CallNarrowing
 from clew.core.doctor_finding import DoctorFinding, fail, ok, warn
 from clew.core.side_answer import SideAnswer
 from clew.core.tool_facts import PathFact, ToolFacts
@@ -39,6 +40,7 @@ __all__ = [
     "TEXTS",
     "URL",
     "AskModel",
+    "CallNarrowing",
     "Check",
     "CliEntry",
     "Command",

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from datetime import timedelta
     from pathlib import Path
 
     from clew.config.settings import Settings
     from clew.core.access import ChannelActor
+    from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.core.route import Route
@@ -221,6 +222,23 @@ class WatchSource:
     read: Callable[[FeatureContext, Scope, str], Awaitable[WatchedText]]
     #: Returns the facts by which it is decided whether the model may watch a target.
     facts: Callable[[str], ToolFacts | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadableFolders:
+    """Folders that the commands of a turn may read beside the workspace."""
+
+    name: str
+    find: Callable[[TurnContext], Awaitable[Sequence[Path]]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NarrowingSource:
+    """The source of narrowings: what may run without asking at most."""
+
+    name: str
+    #: Runs in a transaction that reads, before each call.
+    find: Callable[[Tx, TurnContext], Iterable[CallNarrowing]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

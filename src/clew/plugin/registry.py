@@ -28,8 +28,10 @@ from clew.plugin.declarations import (
     Instructions,
     MemoryProviderKind,
     Metric,
+    NarrowingSource,
     OperationSource,
     PeriodicWork,
+    ReadableFolders,
     Service,
     ServicePlace,
     SettingsCheck,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from clew.config.settings import Settings
+    from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
@@ -531,6 +534,32 @@ class Registry:
         """Return a kind of things that jobs can watch, of any feature; after all are loaded."""
         found = self._features.values(WatchSource)
         return next((source for source in found if source.name == name), None)
+
+    def add_readable_folders(
+        self, name: str, find: Callable[[TurnContext], Awaitable[Sequence[Path]]]
+    ) -> None:
+        """
+        Declare folders that the commands of a turn may read beside its workspace.
+
+        ``find`` returns them for a turn. The agent must not be able to write where they are.
+        """
+        self._add("readable folders", name, ReadableFolders(name=name, find=find))
+
+    async def find_readable_folders(self, context: TurnContext) -> list[Path]:
+        """Return the folders that commands of a turn may read, of all features."""
+        found = self._features.values(ReadableFolders)
+        return [folder for one in found for folder in await one.find(context)]
+
+    def add_narrowing(
+        self, name: str, find: Callable[[Tx, TurnContext], Iterable[CallNarrowing]]
+    ) -> None:
+        """
+        Declare what may run without asking at most.
+
+        ``find`` is called in a transaction before each call, and returns what is in force in the
+        turn: a call that one of them does not list asks, whatever was granted. It allows nothing.
+        """
+        self._add("narrowing", name, NarrowingSource(name=name, find=find))
 
     def add_skills(self, folder: str | Path) -> None:
         """

@@ -13,7 +13,8 @@ from clew.features.shell.settings import LONGEST_WAIT, ShellSettings
 from clew.plugin import Command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
 
     from clew.plugin import CommandCall, FeatureContext, Registry, TurnContext
 
@@ -31,7 +32,7 @@ def register(registry: Registry) -> None:
     registry.add_migrations(
         f"{__name__}.migrations", of_conversation={"shell_process": "conversation"}, checks=CHECKS
     )
-    for tool in make_tools(settings.get):
+    for tool in make_tools(settings.get, registry.find_readable_folders):
         registry.add_tool(
             tool, effect="idempotent", facts=make_facts, timeout=_LONGER_THAN_ALL, when=can_run
         )
@@ -81,8 +82,11 @@ async def run_proxy(context: FeatureContext) -> None:
     await serve_network(context.settings)
 
 
-def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[..., object]]:
-    """Return the tools that run commands."""
+def make_tools(
+    get_settings: Callable[[], ShellSettings],
+    find_readable: Callable[[TurnContext], Awaitable[Sequence[Path]]],
+) -> Sequence[Callable[..., object]]:
+    """Return the tools that run commands, which may read the folders of other features."""
 
     async def shell(command: str, seconds: int = 0, background: bool = False) -> str:
         """
@@ -102,6 +106,7 @@ def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[.
             seconds=seconds,
             background=background,
             foreground=get_settings().foreground,
+            find_readable=find_readable,
         )
 
     async def run_python(code: str, seconds: int = 0) -> str:
@@ -115,7 +120,10 @@ def make_tools(get_settings: Callable[[], ShellSettings]) -> Sequence[Callable[.
         from clew.features.shell import commands  # noqa: PLC0415  (declared by every command, needed by few)
 
         return await commands.run_python(
-            code, seconds=seconds, foreground=get_settings().foreground
+            code,
+            seconds=seconds,
+            foreground=get_settings().foreground,
+            find_readable=find_readable,
         )
 
     return shell, run_python

@@ -22,12 +22,15 @@ from clew.sandbox.request import find_python
 from clew.store.transactions import turn_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
+    from typing import TypeAlias
 
     from clew.plugin import TurnContext
     from clew.sandbox.request import SandboxPolicy
     from clew.sandbox.supervisor.order import SupervisorOrder
+
+    FindReadable: TypeAlias = Callable[[TurnContext], Awaitable[Sequence[Path]]]
 
 #: Bytes of a command or a script: the kernel refuses arguments of more than 128 KB.
 _LONGEST: Final = 100_000
@@ -36,6 +39,10 @@ _SHELL: Final = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exe
 #: Seconds within which a command that is told to stop has ended.
 STOP_PATIENCE: Final = 8.0
 _PERSON: Final = "stopped: the turn was stopped"
+
+
+async def _find_nothing(_: TurnContext) -> Sequence[Path]:
+    return ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,9 +58,18 @@ class ShellCall:
     #: Seconds that the call waits.
     foreground: float
     is_python: bool = False
+    #: Returns the folders that it may read beside the workspace.
+    find_readable: FindReadable = _find_nothing
 
 
-async def run_shell(command: str, *, seconds: int, background: bool, foreground: float) -> str:
+async def run_shell(
+    command: str,
+    *,
+    seconds: int,
+    background: bool,
+    foreground: float,
+    find_readable: FindReadable = _find_nothing,
+) -> str:
     """
     Run a command line in the workspace; return its output, and how it ended.
 
@@ -67,11 +83,18 @@ async def run_shell(command: str, *, seconds: int, background: bool, foreground:
             background=background,
             seconds=seconds,
             foreground=foreground,
+            find_readable=find_readable,
         )
     )
 
 
-async def run_python(code: str, *, seconds: int, foreground: float) -> str:
+async def run_python(
+    code: str,
+    *,
+    seconds: int,
+    foreground: float,
+    find_readable: FindReadable = _find_nothing,
+) -> str:
     """
     Run a script in the workspace; return its output, and how it ended.
 
@@ -86,6 +109,7 @@ async def run_python(code: str, *, seconds: int, foreground: float) -> str:
             seconds=seconds,
             foreground=foreground,
             is_python=True,
+            find_readable=find_readable,
         )
     )
 
@@ -170,6 +194,7 @@ async def _make_order(context: TurnContext, call: ShellCall) -> SupervisorOrder:
     if call.is_python:
         program, readable = _find_python(policy.level)
         argv = [program, *argv]
+    readable = (*readable, *await call.find_readable(context))
     request = policy.make_request(context.scope, session=context.session, readable=readable)
     request = replace(request, takes_input=call.background)
     await sandbox.prepare(request)

@@ -5,10 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from clew.config.workspaces import find_workspace
+from clew.features.skills.tool import load_skill, make_load_facts
 from clew.plugin import Command
+from clew.plugin.declarations import SkillFolder
+from clew.plugin.registry import Features
 
 if TYPE_CHECKING:
-    from clew.plugin import CommandCall, Registry
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from clew.core.ids import ConversationId
+    from clew.plugin import CallNarrowing, CommandCall, FeatureContext, Registry, TurnContext
+    from clew.store.contract import Tx
 
 #: Operations of HTTP and JSON-RPC.
 OPERATIONS: Final = ("skills.list", "skills.get", "skills.trust", "skills.untrust")
@@ -19,6 +28,11 @@ def register(registry: Registry) -> None:
     registry.add_migrations(
         f"{__name__}.migrations", of_conversation={"skills_loaded": "conversation"}
     )
+    registry.add_instructions("skills", render_skills)
+    registry.add_tool(load_skill, effect="pure", facts=make_load_facts, when=has_skills)
+    registry.add_narrowing("skills", find_narrowings)
+    registry.add_readable_folders("skills", find_folders)
+    registry.add_after_turn("untrusted skills", tell_untrusted, every_end=True)
     _add_commands(registry)
     for name in OPERATIONS:
         registry.add_operation(name, partial(_make_operation, name))
@@ -51,6 +65,68 @@ def _add_commands(registry: Registry) -> None:
             operator=True,
         )
     )
+    registry.add_command(
+        Command(
+            name="skills unload",
+            help="end a skill that was loaded here, and with it what it asks about",
+            run=run_unload_command,
+            arguments="NAME",
+            operator=True,
+        )
+    )
+
+
+def may_have_skills(context: TurnContext) -> bool:
+    """Return whether there is a folder of skills; imports nothing."""
+    settings = context.services.settings
+    features = settings.loaded_features
+    if isinstance(features, Features) and features.values(SkillFolder):
+        return True
+    workspace = find_workspace(settings, context.scope).root
+    return any(one.is_dir() for one in (settings.home / "skills", workspace / ".agents/skills"))
+
+
+async def render_skills(context: TurnContext) -> str | None:
+    """Return the catalogue of trusted skills, and those that are in force."""
+    if not may_have_skills(context):
+        return None
+    from clew.features.skills import session_text  # noqa: PLC0415  (only where there are skills)
+
+    return await session_text.render(context)
+
+
+async def has_skills(context: TurnContext) -> bool:
+    """Return whether the model may load a skill."""
+    if not may_have_skills(context):
+        return False
+    from clew.features.skills.library import list_sources, load_library  # noqa: PLC0415  (as above)
+
+    services = context.services
+    library = await load_library(services.store, list_sources(services.settings, context.scope))
+    return bool(library.trusted)
+
+
+def find_narrowings(t: Tx, context: TurnContext) -> Sequence[CallNarrowing]:
+    """Return what the loaded skills of a conversation let run without asking at most."""
+    from clew.features.skills import narrowing  # noqa: PLC0415  (declared by every command, needed by turns)
+
+    return narrowing.find_narrowings(t, context)
+
+
+async def find_folders(context: TurnContext) -> Sequence[Path]:
+    """Return the folders of the loaded skills, for commands."""
+    if not may_have_skills(context):
+        return ()
+    from clew.features.skills import session_text  # noqa: PLC0415  (only where there are skills)
+
+    return await session_text.find_folders(context)
+
+
+async def tell_untrusted(context: FeatureContext, conversation: ConversationId) -> None:
+    """Tell people which skills are not trusted, once."""
+    from clew.features.skills import telling  # noqa: PLC0415  (declared by every command, needed by few)
+
+    await telling.tell_untrusted(context, conversation)
 
 
 async def run_skills_command(call: CommandCall, argument: str) -> str:
@@ -72,6 +148,13 @@ async def run_untrust_command(call: CommandCall, argument: str) -> str:
     from clew.features.skills import chat_commands  # noqa: PLC0415  (as above)
 
     return await chat_commands.run_untrust(call, argument)
+
+
+async def run_unload_command(call: CommandCall, argument: str) -> str:
+    """End a skill that was loaded."""
+    from clew.features.skills import chat_commands  # noqa: PLC0415  (as above)
+
+    return await chat_commands.run_unload(call, argument)
 
 
 def _make_operation(name: str) -> object:

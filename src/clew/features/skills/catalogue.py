@@ -129,8 +129,9 @@ def search_skills(skills: Sequence[Skill], query: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text, each by the letters that its family shares."""
-    return [word if len(word) <= _STEM else word[:_STEM] for word in _WORD.findall(text.casefold())]
+    """Return the words of a text, and of long ones also what their family shares."""
+    words = _WORD.findall(text.casefold())
+    return [*words, *(f"{word[:_STEM]}…" for word in words if len(word) > _STEM)]
 
 
 def _count_words(skill: Skill) -> Counter[str]:

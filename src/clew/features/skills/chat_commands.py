@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.errors import UsageError
-from clew.features.skills import front, trust
+from clew.errors import NotFound, UsageError
+from clew.features.skills import front, loaded, trust
+from clew.features.skills.header import normalize_name
 from clew.features.skills.library import list_sources, load_library
 from clew.features.skills.trust import SHORT
 from clew.features.skills.wording import format_library, format_review
@@ -19,7 +20,7 @@ async def run_skills(call: CommandCall, argument: str) -> str:
     """List the skills, or show one."""
     library = await _load(call)
     if not argument.strip():
-        return format_library(library)
+        return format_library(library, loaded=await _list_loaded(call))
     return format_review(await front.review(call.services, library, argument.strip()))
 
 
@@ -51,11 +52,29 @@ async def run_untrust(call: CommandCall, argument: str) -> str:
     return f"{name} is not trusted any more: it cannot be loaded."
 
 
+async def run_unload(call: CommandCall, argument: str) -> str:
+    """End a skill that was loaded in the conversation."""
+    name = normalize_name(argument)
+    if not name:
+        raise UsageError("/skills unload needs the name of a skill: /skills lists them")
+    if call.conversation_id is None:
+        raise NotFound("loaded skill", name)
+    await call.services.store.write(loaded.drop_loaded, call.conversation_id, name)
+    return f"{name} is not in force any more. What was said stays until a new session begins."
+
+
 def name_writer(call: CommandCall) -> str:
     """Return who writes, as trust is recorded with it."""
     if call.who is None:
         return "local"
     return f"{call.who.account.channel}:{call.who.user}"
+
+
+async def _list_loaded(call: CommandCall) -> list[str]:
+    if call.conversation_id is None:
+        return []
+    found = await call.services.store.read(loaded.list_loaded, call.conversation_id)
+    return [one.name for one in found]
 
 
 async def _load(call: CommandCall) -> SkillLibrary:

@@ -107,6 +107,13 @@ def untrust(t: Tx, name: str, *, by: str, source: str | None = None) -> None:
         raise NotFound("trusted skill", name)
 
 
+def has_news(t: Tx, found: Sequence[Skill]) -> bool:
+    """Return whether a skill is not as a session has found it last."""
+    rows = t.fetch_all("SELECT source, name, seen FROM skills_skill")
+    known = {(source, name): seen for source, name, seen in rows}
+    return any(known.get((one.source.name, one.name)) != one.digest for one in found)
+
+
 def record_seen(t: Tx, found: Sequence[Skill]) -> None:
     """Record what a session has found; what is new or changed, and not trusted, is to be told."""
     known = {(one.source, one.name): one for one in TRUST.fetch_all(t, "ORDER BY source, name")}

@@ -1,0 +1,57 @@
+"""Narrowings: what features let run without asking at most, whatever rules and grants say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from clew.core.call_policy import CallNarrowing
+from clew.errors import StoreError
+from clew.plugin.declarations import NarrowingSource
+from clew.store.feature_migrations import has_feature_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.engine.store_retry import RetryingStore
+    from clew.plugin.registry import Features
+    from clew.plugin.turn_context import TurnContext
+    from clew.store.contract import Tx
+
+log = structlog.get_logger(__name__)
+
+#: Nobody knows what it would list: every call asks.
+_FAILED: Final = CallNarrowing(says="a feature that cannot say what may run", calls=())
+
+
+class CallNarrowings:
+    """The narrowings of all features."""
+
+    def __init__(self, features: Features | None = None) -> None:
+        declared = () if features is None else features.get(NarrowingSource)
+        self._sources = [one.value for one in declared]
+        schemas = () if features is None else features.schemas
+        #: The tables that they need, until they were found.
+        self._missing = {one.owner for one in declared} & {one.feature for one in schemas}
+
+    async def read(self, store: RetryingStore, context: TurnContext) -> Sequence[CallNarrowing]:
+        """Return those of a turn, as they are now."""
+        return [found for one in self._sources for found in await self._read(one, store, context)]
+
+    async def _read(
+        self, source: NarrowingSource, store: RetryingStore, context: TurnContext
+    ) -> Sequence[CallNarrowing]:
+        try:
+            return await store.read(self._find, source, context)
+        except StoreError:
+            raise
+        except Exception:  # the code of a feature may raise anything
+            log.exception("narrowing_failed", name=source.name)
+            return [_FAILED]
+
+    def _find(
+        self, t: Tx, source: NarrowingSource, context: TurnContext
+    ) -> Sequence[CallNarrowing]:
+        self._missing -= {one for one in self._missing if has_feature_tables(t, one)}
+        return () if self._missing else [*source.find(t, context)]
