@@ -21,7 +21,7 @@ from tests.features.memory_world import HOME, MemoryWorld
 from tests.integration.api_server import settings_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from pathlib import Path
 
     from clew.config.settings import Settings
@@ -74,7 +74,7 @@ async def open_skills(
     url: str,
     answer: Callable[[ProviderRequest], Reply] = obey,
     *,
-    more: dict[str, Register] | None = None,
+    more: Mapping[str, Register] | None = None,
     level: str | None = None,
     window: int | None = None,
 ) -> AsyncGenerator[SkillsWorld]:

@@ -419,7 +419,9 @@ def test_a_narrowing_asks_about_what_it_does_not_list_whatever_was_granted_and_a
         decision = decide(shell(command, sandbox="work"), blanket, (), turn)
         assert decision.verdict is verdict, command
     other = call("write_file", ToolFacts(paths=(INSIDE,)))
-    allowed = grant(GrantPattern(tool="write_file", says="any"))
+    pattern = make_pattern("write_file", ToolFacts(paths=(INSIDE,)), None)
+    assert pattern is not None
+    allowed = grant(pattern)
     asked = decide(other, blanket, (allowed,), turn)
     assert (asked.verdict, asked.why) == (Verdict.ASK, "the skill git does not list it")
     open_call = shell("git push", sandbox="host")

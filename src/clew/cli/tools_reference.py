@@ -79,6 +79,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "remember": (("work", {"fact": "Ann lives in Oslo."}),),
     "recall": (("work", {"query": "Oslo"}),),
     "forget": (("work", {"number": 3}),),
+    "load_skill": (("work", {"name": "pdf"}),),
 }
 
 REFERENCE_HEADER: Final = """\
