@@ -48,7 +48,7 @@ SKILLS = (
         mechanism="a call that a loaded skill does not list asks",
         file="src/clew/core/call_policy.py",
         old="for one in turn.narrowings if not one.covers(call)",
-        new="for one in turn.narrowings if one.covers(call)",
+        new="for one in turn.narrowings[:0] if not one.covers(call)",
         test=f"{_NARROWED}[sqlite]",
     ),
     Mutation(
