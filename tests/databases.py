@@ -12,11 +12,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, LiteralString
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from clew.store.opening import open_store
 from tests import postgres
@@ -50,17 +49,59 @@ SELECT md5(string_agg(thing, ',' ORDER BY thing)) FROM (
     WHERE datname = current_database()
 ) AS things
 """
-TABLES = "SELECT relname, pg_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
-PUBLIC = TABLES + " AND relnamespace = 'public'::regnamespace"
-#: The tables with which a migrated store begins.
-KEPT = TABLES + " AND relnamespace = 'kept'::regnamespace"
+#: What a migrated store begins with is in the schema ``kept``. Functions of the database, because a
+#: statement per table costs more than most tests.
+KEEP = """
+CREATE SCHEMA kept;
+CREATE TABLE kept.names AS SELECT relname AS name FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace;
+
+CREATE FUNCTION kept.keep() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE name text; has bool;
+BEGIN
+  FOR name IN SELECT names.name FROM kept.names LOOP
+    EXECUTE format('SELECT EXISTS (SELECT FROM public.%I)', name) INTO has;
+    IF has THEN
+      EXECUTE format('CREATE TABLE kept.%I AS TABLE public.%I', 'of_' || name, name);
+    END IF;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION kept.drop_others() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE names text;
+BEGIN
+  SELECT string_agg(oid::regclass::text, ', ') FROM pg_class INTO names
+  WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+    AND relname NOT IN (SELECT name FROM kept.names);
+  IF names IS NOT NULL THEN EXECUTE 'DROP TABLE ' || names || ' CASCADE'; END IF;
+END $$;
+
+CREATE FUNCTION kept.empty() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE name text;
+BEGIN
+  -- Neither triggers nor foreign keys: the order does not matter.
+  SET LOCAL session_replication_role = replica;
+  FOR name IN SELECT relname FROM pg_class WHERE relkind = 'r'
+    AND relnamespace = 'public'::regnamespace AND pg_relation_size(oid) > 0
+  LOOP EXECUTE format('DELETE FROM public.%I', name); END LOOP;
+  FOR name IN SELECT names.name FROM kept.names
+    WHERE to_regclass('kept.' || quote_ident('of_' || names.name)) IS NOT NULL
+  LOOP
+    EXECUTE format('INSERT INTO public.%I SELECT * FROM kept.%I', name, 'of_' || name);
+  END LOOP;
+  PERFORM setval(oid::regclass, 1, false) FROM pg_class
+  WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace;
+END $$;
+
+SELECT kept.keep();
+"""
+LARGEST_TABLE = """
+SELECT max(pg_relation_size(oid)) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
 OTHERS = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
-"""
-RESTART = """
-SELECT setval(oid::regclass, 1, false) FROM pg_class
-WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace
 """
 
 
@@ -90,25 +131,18 @@ class Databases:
         _migrate(url)
         with psycopg.connect(url) as connection:
             self._shape = _shape(connection)
-            connection.execute("CREATE SCHEMA kept")
-            for table in _sizes(connection, PUBLIC):
-                if connection.execute(_named("SELECT FROM {0} LIMIT 1", table)).rowcount:
-                    connection.execute(_named("CREATE TABLE kept.{0} AS TABLE {0}", table))
+            connection.execute(KEEP)
         return url, dropping
 
     def _emptied(self, url: str) -> bool:
         with psycopg.connect(url) as connection:
             connection.execute(OTHERS)
-            sizes = _sizes(connection, PUBLIC)
-            if _shape(connection) != self._shape or max(sizes.values()) > LARGEST:
+            # Those of features: to make them again costs less than a whole database.
+            connection.execute("SELECT kept.drop_others()")
+            (largest,) = connection.execute(LARGEST_TABLE).fetchone() or (0,)
+            if largest > LARGEST or _shape(connection) != self._shape:
                 return False
-            # Neither triggers nor foreign keys: the order does not matter.
-            connection.execute("SET session_replication_role = replica")
-            for table in sizes:
-                connection.execute(_named("DELETE FROM {0}", table))
-            for table in _sizes(connection, KEPT):
-                connection.execute(_named("INSERT INTO {0} SELECT * FROM kept.{0}", table))
-            connection.execute(RESTART)
+            connection.execute("SELECT kept.empty()")
         return True
 
 
@@ -134,12 +168,3 @@ async def _open_once(url: str) -> None:
 def _shape(connection: psycopg.Connection) -> str:
     (shape,) = connection.execute(SHAPE).fetchone() or ("",)
     return str(shape)
-
-
-def _sizes(connection: psycopg.Connection, tables: LiteralString) -> dict[str, int]:
-    """The bytes of each table."""
-    return dict(connection.execute(tables).fetchall())
-
-
-def _named(text: LiteralString, table: str) -> sql.Composed:
-    return sql.SQL(text).format(sql.Identifier(table))
