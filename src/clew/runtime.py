@@ -46,6 +46,7 @@ from clew.engine.event_bus import EventBus
 from clew.engine.feature_runner import FeatureRunner
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
+from clew.engine.named_agents import NamedAgents
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
 from clew.engine.turn_observers import TurnObservers
@@ -54,6 +55,7 @@ from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
 from clew.plugin.declarations import (
     AfterTurn,
+    AgentSource,
     CapabilitySource,
     Command,
     CompactorKind,
@@ -181,6 +183,7 @@ def build_services(
     summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
     context = make_feature_context(settings, store, ids)
+    agents = make_named_agents(features)
     return EngineServices(
         store=store,
         event_bus=EventBus(),
@@ -209,7 +212,9 @@ def build_services(
             store,
             offered=(settings.model.name, *settings.model.fallback),
             make=lambda name: make_chosen_models(settings, name),
+            agents=agents,
         ),
+        agents=agents,
         hooks=HookDispatcher(store, load_enabled_plugins(settings, features)),
         reset_policy=make_reset_policy(settings),
         undelete_for=settings.session.undelete,
@@ -221,6 +226,17 @@ def build_services(
         notes=ContextNotes(features.values(ContextNote)),
         observers=TurnObservers(features),
         narrowings=CallNarrowings(features),
+    )
+
+
+def make_named_agents(features: Features) -> NamedAgents:
+    """Return the agents of all features that routes can name."""
+    return NamedAgents(
+        {
+            name: agent
+            for source in features.values(AgentSource)
+            for name, agent in source.list_agents().items()
+        }
     )
 
 

@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _DELEGATION = "src/clew/features/delegation"
 _ENDS = "tests/features/test_delegation_ends.py::test_"
 _FRONTS = "tests/features/test_delegation_fronts.py::test_"
+_AGENTS = "tests/features/test_named_agents.py::test_"
 _KINDS = "tests/features/test_agent_kinds.py::test_"
 _BUDGET = f"{_ENDS}a_used_budget_ends_a_task_with_what_there_is"
 
@@ -124,5 +125,21 @@ DELEGATION = (
         old="    if context.profile is None or not context.profile.is_narrow:",
         new="    if True:",
         test=f"{_KINDS}an_agent_with_fewer_rights_schedules_nothing_that_others_carry_out",
+    ),
+    Mutation(
+        name="route-agent",
+        mechanism="a conversation keeps the agent that its route names",
+        file="src/clew/store/transactions/settings.py",
+        old="    if agent != MAIN_AGENT:",
+        new="    if False:",
+        test=f"{_AGENTS}what_continues_a_conversation_of_a_named_agent_has_the_same_agent[sqlite]",
+    ),
+    Mutation(
+        name="agent-gone",
+        mechanism="an agent without a table does not get the rights of the main one",
+        file="src/clew/engine/named_agents.py",
+        old="        return WITHOUT_RIGHTS",
+        new="        return None",
+        test=f"{_AGENTS}an_agent_that_is_gone_from_the_settings_gets_no_tools",
     ),
 )

@@ -377,6 +377,12 @@ class ChannelSettings:
         timedelta(minutes=5),
         "Report the channel as failing when a message has waited this long for its delivery.",
     )
+    agent: str = setting(
+        TEXT,
+        "main",
+        "The agent of its chats: the name of one from `[agents.NAME]`. A chat that has talked to "
+        "another keeps that conversation beside the new one.",
+    )
     kind: str | None = setting(
         TEXT,
         None,

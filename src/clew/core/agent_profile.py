@@ -33,6 +33,33 @@ class AgentProfile:
         return self.tools is not None or self.level is not None
 
 
+#: What an agent may that the settings no longer have: it can answer.
+WITHOUT_RIGHTS: Final = AgentProfile(tools=(), level="read")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NamedAgent:
+    """An agent of the settings, which routes name."""
+
+    profile: AgentProfile
+    #: The model that it asks unless a person chooses another; ``None`` for the main one.
+    model: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredAgent:
+    """What the store has of a conversation's agent."""
+
+    #: Its name in the settings; ``None`` for the main one.
+    name: str | None = None
+    #: Has the last word, whatever the settings say.
+    profile: AgentProfile | None = None
+
+
+#: The agent that the settings describe without a name.
+MAIN: Final = StoredAgent()
+
+
 def is_level_within(level: str, limit: str) -> bool:
     """Return whether commands at a sandbox level have no right that they lack at another."""
     return level in _WITHIN[limit]

@@ -25,6 +25,8 @@ from clew.errors import UsageError
 RouteKey = NewType("RouteKey", str)
 
 LOCAL = "local"
+#: The agent that the settings describe without a name.
+MAIN_AGENT = "main"
 _MARKERS = ("account", "user", "thread")
 
 
@@ -40,7 +42,7 @@ def _escape_part(part: str) -> str:
 class Route:
     """Address on a front; ``key`` is its only written form."""
 
-    agent: str = "main"
+    agent: str = MAIN_AGENT
     platform: str
     #: dm, group, channel …; ``None`` for ``local``, which has names instead of chats.
     kind: str | None = None
@@ -93,7 +95,7 @@ def _parse_markers(key: str, rest: list[str]) -> dict[str, str]:
     return pairs
 
 
-def local_route(name: str, *, agent: str = "main") -> Route:
+def local_route(name: str, *, agent: str = MAIN_AGENT) -> Route:
     """
     Return the route of a NAME used by CLI, HTTP and JSON-RPC.
 

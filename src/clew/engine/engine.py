@@ -141,19 +141,22 @@ class Engine(ConversationQueries):
 
     # Operations for fronts
 
-    def parse_target(self, name: str, *, agent: str = "main") -> Route | ConversationId:
+    def parse_target(self, name: str) -> Route | ConversationId:
         """
         Return the target of an input for ``name``.
 
-        An id stays an id; a NAME is a local route, created on first use.
+        An id stays an id; a NAME is a local route, created on first use, and a session key its
+        route.
 
-        :raises UsageError: if the name can be neither
+        :raises UsageError: if the name can be none of them, or the key names no agent
         """
         if name.startswith("agent:"):
-            return Route.parse(name)
+            route = Route.parse(name)
+            self._services.agents.check_name(route.agent)
+            return route
         if looks_like_id(name):
             return ConversationId(name)
-        return local_route(name, agent=agent)
+        return local_route(name)
 
     def new_input(
         self,

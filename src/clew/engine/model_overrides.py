@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.engine.named_agents import NO_AGENTS, NamedAgents
 from clew.errors import SettingsError
 from clew.store.transactions import conversation_state, settings
 
@@ -25,9 +25,14 @@ class ModelOverrides:
     """The models chosen for conversations; each model is built once per process."""
 
     def __init__(
-        self, store: Store, *, offered: Sequence[str], make: Callable[[str], ModelChain]
+        self,
+        store: Store,
+        *,
+        offered: Sequence[str],
+        make: Callable[[str], ModelChain],
+        agents: NamedAgents = NO_AGENTS,
     ) -> None:
-        self._store, self._build = store, make
+        self._store, self._build, self._agents = store, make, agents
         #: The configured models, the main one first.
         self.offered = tuple(offered)
         self._chains: dict[str, ModelChain] = {}
@@ -71,8 +76,8 @@ class ModelOverrides:
         return found
 
     async def _read_choice(self, conversation: ConversationId) -> str | None:
-        value = await self._store.read(settings.get_setting, conversation, settings.MODEL_SETTING)
-        return None if value is None else json.loads(value)
+        chosen, agent = await self._store.read(settings.find_chosen_model, conversation)
+        return chosen or self._agents.find_model(agent)
 
     def _get_or_build_chain(self, name: str) -> ModelChain:
         if name not in self._chains:

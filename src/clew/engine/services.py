@@ -10,6 +10,7 @@ from clew.core.ids import new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.engine.call_narrowings import CallNarrowings
 from clew.engine.context_notes import ContextNotes
+from clew.engine.named_agents import NO_AGENTS, NamedAgents
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.engine.turn_observers import TurnObservers
 from clew.plugin.registry import Features
@@ -58,6 +59,7 @@ class EngineServices:
     features: Features = field(default_factory=Features)
     #: The services that features are given.
     feature_context: FeatureContext
+    agents: NamedAgents = NO_AGENTS
     notes: ContextNotes = field(default_factory=ContextNotes)
     observers: TurnObservers = field(default_factory=TurnObservers)
     narrowings: CallNarrowings = field(default_factory=CallNarrowings)

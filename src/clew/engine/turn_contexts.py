@@ -11,7 +11,7 @@ from clew.core.ids import SessionId
 from clew.engine.hook_dispatch import get_platform
 from clew.plugin.turn_context import TurnContext
 from clew.store.transactions.conversations import get_scope
-from clew.store.transactions.settings import find_agent_profile
+from clew.store.transactions.settings import find_agent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def make_turn_context(services: EngineServices, started: StartedWork) -> TurnCon
         route=started.route,
         scope=started.scope,
         payloads=started.payloads,
-        profile=started.profile,
+        profile=services.agents.find_profile(started.agent),
     )
 
 
@@ -53,7 +53,7 @@ def make_first_context(
         scope=get_scope(t, conversation),
         payloads=[item.payload for item in items],
         session=session,
-        profile=find_agent_profile(t, conversation),
+        profile=services.agents.find_profile(find_agent(t, conversation)),
     )
 
 

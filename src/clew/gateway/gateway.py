@@ -123,6 +123,7 @@ def make_channel_spec(
             access_policy=make_access_policy(channel, people_answer=people_answer),
             double_text=parse_rule(channel.double_text or double_text, people=True),
             per_user_groups=channel.apart,
+            agent=channel.agent,
             largest_file=channel.largest_file,
             file_types=channel.file_types,
         ),

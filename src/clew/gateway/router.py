@@ -28,7 +28,7 @@ from clew.core.channel_events import (
 )
 from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.message_order import WrittenMessage
-from clew.core.route import Route
+from clew.core.route import MAIN_AGENT, Route
 from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
@@ -74,6 +74,8 @@ class ChannelPolicy:
     double_text: DoubleText
     #: In groups each person has a separate conversation.
     per_user_groups: bool = False
+    #: The agent of its chats.
+    agent: str = MAIN_AGENT
     #: Bytes of the largest file that is fetched, and the accepted types: ``image/*``.
     largest_file: int = 20_000_000
     file_types: tuple[str, ...] = ("*",)
@@ -173,9 +175,10 @@ class Router:
         )
 
     def _route_of(self, heard: MessageReceived) -> Route:
+        route = replace(heard.route, agent=self._policy.agent)
         if self._policy.per_user_groups and heard.route.kind != DM:
-            return replace(heard.route, user=heard.sender.id)
-        return heard.route
+            return replace(route, user=heard.sender.id)
+        return route
 
     # Messages
 
@@ -220,7 +223,7 @@ class Router:
             return
         people, user = self._engine.pairing, heard.sender.id
         code = await people.issue_code(
-            self._account, user, name=heard.sender.name, route=heard.route.key
+            self._account, user, name=heard.sender.name, route=self._route_of(heard).key
         )
         if code is not None:
             # In the background: an unknown sender delays no other.

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from datetime import timedelta
     from pathlib import Path
 
     from clew.config.settings import Settings
     from clew.core.access import ChannelActor
+    from clew.core.agent_profile import NamedAgent
     from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
@@ -271,3 +272,11 @@ class CompactorKind:
 
     name: str
     make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentSource:
+    """Agents that routes can name."""
+
+    name: str
+    list_agents: Callable[[], Mapping[str, NamedAgent]]

@@ -17,6 +17,7 @@ from clew.errors import SettingsError
 from clew.hooks import specs
 from clew.plugin.declarations import (
     AfterTurn,
+    AgentSource,
     CapabilitySource,
     ChannelKind,
     CliEntry,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from clew.config.settings import Settings
+    from clew.core.agent_profile import NamedAgent
     from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
@@ -579,3 +581,7 @@ class Registry:
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:
         """Declare a context engine, chosen with ``compaction.compactor``."""
         self._add("compactor", name, CompactorKind(name=name, make=make))
+
+    def add_agents(self, name: str, list_agents: Callable[[], Mapping[str, NamedAgent]]) -> None:
+        """Declare agents that routes can name; they are listed once, when the engine is built."""
+        self._add("agents", name, AgentSource(name=name, list_agents=list_agents))

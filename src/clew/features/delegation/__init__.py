@@ -6,7 +6,13 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from clew.features.delegation.kinds import SECTION, TaskTerms, describe_kinds, find_problems
+from clew.features.delegation.kinds import (
+    SECTION,
+    TaskTerms,
+    describe_kinds,
+    find_problems,
+    make_named_agents,
+)
 from clew.features.delegation.settings import AgentKind, DelegationSettings
 from clew.features.delegation.tool import make_agents, make_delegate
 from clew.plugin import Command, ToolFacts, sql_check
@@ -72,6 +78,7 @@ def register(registry: Registry) -> None:
     settings = registry.add_settings(DelegationSettings)
     kinds = registry.add_named_settings(SECTION, AgentKind)
     registry.add_settings_check("agents", partial(find_problems, registry))
+    registry.add_agents("agents", lambda: make_named_agents(kinds.get()))
     registry.add_instructions("agent-kind", render_kind)
     registry.add_migrations(
         f"{__name__}.migrations",

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.core.agent_profile import AgentProfile, is_level_within, narrow_profile
+from clew.core.agent_profile import AgentProfile, NamedAgent, is_level_within, narrow_profile
+from clew.core.route import MAIN_AGENT
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,11 +48,21 @@ class TaskTerms:
 
 def make_profile(parent: AgentProfile | None, kind: AgentKind | None) -> AgentProfile | None:
     """Return the profile of a task: never with more rights than its parent; ``None`` for none."""
-    wanted = AgentProfile()
-    if kind is not None:
-        wanted = AgentProfile(instructions=kind.instructions, tools=kind.tools, level=kind.level)
+    wanted = AgentProfile() if kind is None else _read_profile(kind)
     made = narrow_profile(parent or AgentProfile(), wanted)
     return None if made == AgentProfile() else made
+
+
+def make_named_agents(kinds: Mapping[str, AgentKind]) -> Mapping[str, NamedAgent]:
+    """Return the kinds as agents that routes can name."""
+    return {
+        name: NamedAgent(profile=_read_profile(kind), model=kind.model)
+        for name, kind in kinds.items()
+    }
+
+
+def _read_profile(kind: AgentKind) -> AgentProfile:
+    return AgentProfile(instructions=kind.instructions, tools=kind.tools, level=kind.level)
 
 
 def describe_kinds(kinds: Mapping[str, AgentKind]) -> Mapping[str, str]:
@@ -64,10 +75,16 @@ def find_problems(registry: Registry, settings: Settings) -> Iterator[str]:
     kinds: Mapping[str, AgentKind] = settings.tables.get(SECTION, {})  # pyright: ignore[reportAssignmentType]
     limits: DelegationSettings = settings.sections[registry.name]  # pyright: ignore[reportAssignmentType]
     own_tools = settings.tools.modules or settings.agent.object or registry.adds_capabilities()
+    for channel, own in settings.channels.items():
+        if own.agent not in {MAIN_AGENT, *kinds}:
+            known = ", ".join([MAIN_AGENT, *kinds])
+            yield f"channels.{channel}.agent: there is no agent {own.agent!r}; there are {known}"
     for name, kind in kinds.items():
         table = f"{SECTION}.{name}"
         if not _NAME_PATTERN.fullmatch(name):
             yield f"[{table}]: the name of a kind has a-z, 0-9, - and _, at most 40 of them"
+        if name == MAIN_AGENT:
+            yield f"[{table}]: {MAIN_AGENT!r} is the agent of [agent]: choose another name"
         yield from _find_wide_limits(table, kind, limits, settings.sandbox.level)
         unknown = [] if own_tools else sorted({*(kind.tools or ())} - {*registry.list_tools()})
         if unknown:

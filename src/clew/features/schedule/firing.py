@@ -41,6 +41,7 @@ from clew.features.schedule.wording import format_task, format_title
 from clew.store.transactions import conversations
 from clew.store.transactions.completions import accept_direct_input, sum_unattended_tokens
 from clew.store.transactions.deliveries import deliver_to_chat
+from clew.store.transactions.settings import set_agent_of_route
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -269,6 +270,7 @@ def _open_conversation(
             raise NotFound("conversation", job.conversation)
         return job.conversation
     conversation = ConversationId(f"cnv_{name}")
+    set_agent_of_route(t, conversation, job.route)
     conversations.open_conversation(
         t, conversation, scope=job.scope, session_ids=session_ids, adhoc=True
     )

@@ -25,6 +25,7 @@ from clew.features.schedule.parsing import parse_schedule
 from clew.features.schedule.planning import CatchUp, default_catch_up
 from clew.features.schedule.zones import find_zone, to_instant
 from clew.store.transactions.conversations import open_conversation
+from clew.store.transactions.settings import set_agent_of_route
 
 if TYPE_CHECKING:
     from clew.core.route import RouteKey
@@ -105,6 +106,7 @@ def create_job(t: Tx, job_id: str, request: JobRequest, owner: JobOwner) -> Sche
     conversation = owner.conversation if place is JobPlace.HERE else None
     if place is JobPlace.OWN:
         conversation = ConversationId(f"cnv_{job_id.removeprefix('job_')}")
+        set_agent_of_route(t, conversation, owner.route)
         open_conversation(t, conversation, scope=owner.scope, session_ids=new_session_id)
     return store_job(
         t,

@@ -12,6 +12,7 @@ from clew.core.scope import can_see, scope_of
 from clew.errors import ConstraintViolated, NotFound, TitleTaken, UsageError
 from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
+from clew.store.transactions.settings import set_agent_of_route
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId, SessionIdFactory
@@ -98,6 +99,14 @@ def claim_route(t: Tx, route: RouteKey, conversation: ConversationId) -> bool:
     )
 
 
+def open_for_route(
+    t: Tx, route: Route, conversation: ConversationId, session_ids: SessionIdFactory
+) -> SessionId:
+    """Open a conversation that has the scope and the agent of a route."""
+    set_agent_of_route(t, conversation, route.key)
+    return open_conversation(t, conversation, scope=scope_of(route), session_ids=session_ids)
+
+
 def open_route(
     t: Tx, route: Route, *, new_conversation: ConversationId, session_ids: SessionIdFactory
 ) -> ConversationId:
@@ -107,7 +116,7 @@ def open_route(
     Repeating it with the same ``new_conversation`` changes nothing.
     """
     if claim_route(t, route.key, new_conversation):
-        open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
+        open_for_route(t, route, new_conversation, session_ids)
         return new_conversation
     found = resolve_route(t, route.key)
     if found is None:

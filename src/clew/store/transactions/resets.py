@@ -9,12 +9,11 @@ from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.inbox import END_COMMAND, InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
-from clew.core.scope import scope_of
 from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.clients import detach_client, is_in_use
-from clew.store.transactions.conversations import list_routes, move_route, open_conversation
+from clew.store.transactions.conversations import list_routes, move_route, open_for_route
 from clew.store.transactions.inbox import mark_executed
 from clew.store.transactions.sessions import end_head, get_head
 from clew.store.transactions.turn_queries import find_unfinished_turn, request_stop
@@ -44,7 +43,7 @@ def start_new_conversation(
     and its head ends when the lease holder processes the queued item. Repeating it with the
     same ``new_conversation`` changes nothing.
     """
-    session = open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
+    session = open_for_route(t, route, new_conversation, session_ids)
     old = move_route(t, route.key, new_conversation)
     if old is None or old == new_conversation:
         return None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.agent_profile import dump_profile, load_profile
+from clew.core.agent_profile import StoredAgent, dump_profile, load_profile
+from clew.core.route import MAIN_AGENT, Route
 
 if TYPE_CHECKING:
     from clew.core.agent_profile import AgentProfile
     from clew.core.ids import ConversationId
+    from clew.core.route import RouteKey
     from clew.store.contract import Tx
 
 #: Names of the settings with the model of a conversation and, until the next message, the model
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
 MODEL_SETTING, PREVIOUS_MODEL_SETTING = "model", "model_before"
 #: Name of the setting with the profile of a conversation's agent.
 PROFILE_SETTING = "agent_profile"
+#: Name of the setting with the name of a conversation's agent.
+AGENT_SETTING = "agent"
 
 #: Names of the settings that a branch has from its source.
-_LASTING = (MODEL_SETTING, PROFILE_SETTING)
+_LASTING = (MODEL_SETTING, PROFILE_SETTING, AGENT_SETTING)
 
 
 def put_setting(t: Tx, scope: str, name: str, value: str) -> None:
@@ -52,10 +56,33 @@ def set_agent_profile(t: Tx, conversation: ConversationId, profile: AgentProfile
     put_setting(t, conversation, PROFILE_SETTING, dump_profile(profile))
 
 
-def find_agent_profile(t: Tx, conversation: ConversationId) -> AgentProfile | None:
-    """Return the profile of a conversation's agent; ``None`` if it is as all others."""
-    stored = get_setting(t, conversation, PROFILE_SETTING)
-    return None if stored is None else load_profile(stored)
+def set_agent_of_route(t: Tx, conversation: ConversationId, route: RouteKey | None) -> None:
+    """Give a conversation the agent that the route names for which it is opened."""
+    agent = MAIN_AGENT if route is None else Route.parse(route).agent
+    if agent != MAIN_AGENT:
+        put_setting(t, conversation, AGENT_SETTING, json.dumps(agent))
+
+
+def find_agent(t: Tx, conversation: ConversationId) -> StoredAgent:
+    """Return name and profile of a conversation's agent."""
+    found = t.fetch_all(
+        "SELECT name, value FROM setting WHERE scope = $1 AND name IN ($2, $3)",
+        conversation,
+        AGENT_SETTING,
+        PROFILE_SETTING,
+    )
+    stored = dict(found)
+    name, profile = stored.get(AGENT_SETTING), stored.get(PROFILE_SETTING)
+    return StoredAgent(
+        name=None if name is None else json.loads(name),
+        profile=None if profile is None else load_profile(profile),
+    )
+
+
+def find_chosen_model(t: Tx, conversation: ConversationId) -> tuple[str | None, StoredAgent]:
+    """Return the model that people chose for a conversation, if any, and its agent."""
+    value = get_setting(t, conversation, MODEL_SETTING)
+    return None if value is None else json.loads(value), find_agent(t, conversation)
 
 
 def copy_lasting_settings(t: Tx, source: ConversationId, target: ConversationId) -> None:

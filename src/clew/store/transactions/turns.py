@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core import session as reasons
+from clew.core.agent_profile import MAIN, StoredAgent
 from clew.core.completion import UnattendedLimits
 from clew.core.entry import Entry, NewEntry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
@@ -39,7 +40,7 @@ from clew.store.transactions.sessions import get_head, rotate_session
 from clew.store.transactions.settings import (
     MODEL_SETTING,
     PREVIOUS_MODEL_SETTING,
-    find_agent_profile,
+    find_agent,
     get_setting,
     take_setting,
 )
@@ -49,7 +50,6 @@ from clew.store.transactions.usage import UsageRecord, record_usage
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from clew.core.agent_profile import AgentProfile
     from clew.core.delivery import NewDelivery, OutboundText
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory, TurnId
     from clew.core.lease import Lease
@@ -85,8 +85,7 @@ class StartedWork:
     #: Route of the turn's first input, where its approvals are requested.
     route: RouteKey | None = None
     scope: Scope = LOCAL
-    #: Of the conversation's agent; ``None`` if it is as all others.
-    profile: AgentProfile | None = None
+    agent: StoredAgent = MAIN
     #: JSON of each input of the turn so far, in order.
     payloads: tuple[str, ...] = ()
 
@@ -141,7 +140,7 @@ def _continue_turn(t: Tx, acquired: leases.AcquiredLease, turn: Turn) -> Started
         resumed=True,
         route=inputs[0][0] if inputs else None,
         scope=get_scope(t, turn.conversation_id),
-        profile=find_agent_profile(t, turn.conversation_id),
+        agent=find_agent(t, turn.conversation_id),
         payloads=tuple([payload for _, payload in inputs]),
     )
 
@@ -211,7 +210,7 @@ def _start_next(
                 turn=get_turn(t, turn),
                 route=items[0].route,
                 scope=get_scope(t, lease.conversation_id),
-                profile=find_agent_profile(t, lease.conversation_id),
+                agent=find_agent(t, lease.conversation_id),
                 payloads=tuple([item.payload for item in items]),
             )
         case RunCommand(item=item):
