@@ -59,7 +59,6 @@ from clew.plugin.declarations import (
     CapabilitySource,
     Command,
     CompactorKind,
-    ContextNote,
     Instructions,
 )
 from clew.plugin.instructions import render_instructions
@@ -223,7 +222,7 @@ def build_services(
         unattended_limits=UnattendedLimits(tokens=settings.agent.unattended_tokens),
         features=features,
         feature_context=context,
-        notes=ContextNotes(features.values(ContextNote)),
+        notes=ContextNotes(features),
         observers=TurnObservers(features),
         narrowings=CallNarrowings(features),
     )

@@ -120,6 +120,7 @@ async def open_memory(
     *,
     settings: MemorySettings | None = None,
     more: Mapping[str, Register] = MappingProxyType({}),
+    with_tables: bool = True,
 ) -> AsyncGenerator[MemoryWorld]:
     """Open a gateway that remembers, with ``more`` features by their names."""
     features = Features()
@@ -135,7 +136,9 @@ async def open_memory(
     with FakeProvider(reply) as provider:
         async with (
             close_models_on_exit(),
-            await open_store(url, home=home, features=features.schemas) as store,
+            await open_store(
+                url, home=home, features=features.schemas if with_tables else ()
+            ) as store,
         ):
             made = settings_for(home, provider=provider)
             if settings is not None:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from clew.agent.messages import add_notes
+from clew.engine.feature_tables import FeatureTables
 from clew.errors import StoreUnavailable
-from clew.plugin.declarations import Note
+from clew.plugin.declarations import ContextNote, Note
+from clew.plugin.registry import Features
 from clew.store.contract import Tx
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from clew.core.entry import NewEntry
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
-    from clew.plugin.declarations import ContextNote
     from clew.plugin.turn_context import TurnContext
     from clew.store.search_index import SearchIndex
     from clew.store.transactions.turns import DraftAnnotator
@@ -46,8 +47,10 @@ PAUSE_AFTER_TIMEOUT: Final = 60.0
 class ContextNotes:
     """The notes that features add to messages."""
 
-    def __init__(self, declared: Iterable[ContextNote] = ()) -> None:
-        self._declared = tuple(declared)
+    def __init__(self, features: Features | None = None) -> None:
+        features = features or Features()
+        self._tables = FeatureTables(features)
+        self._declared = tuple(features.get(ContextNote))
         #: When a note that hung may be asked again, by the monotonic clock.
         self._paused_until: dict[str, float] = {}
 
@@ -66,9 +69,10 @@ class ContextNotes:
 
     def _collect(self, t: Tx, context: TurnContext) -> list[tuple[str, str]]:
         return [
-            (one.name, note.text)
+            (one.value.name, note.text)
             for one in self._declared
-            for note in self._make_safely(one, t, context)
+            if self._tables.are_ready(t, one.owner)
+            for note in self._make_safely(one.value, t, context)
         ]
 
     def _make_safely(self, one: ContextNote, t: Tx, context: TurnContext) -> list[Note]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.engine.feature_tables import FeatureTables
 from clew.errors import StoreUnavailable
 from clew.plugin.declarations import TurnWatch
 from clew.plugin.registry import Features
-from clew.store.feature_migrations import has_feature_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +28,9 @@ class TurnObservers:
 
     def __init__(self, features: Features | None = None) -> None:
         features = features or Features()
-        with_tables = {schema.feature for schema in features.schemas}
+        tables = FeatureTables(features)
         watches = [
-            (one.value, _Place(one.value.name, one.owner if one.owner in with_tables else None))
+            (one.value, _Place(one.value.name, one.owner, tables))
             for one in features.get(TurnWatch)
         ]
         self.on_step = _join([(place, one.on_step) for one, place in watches])
@@ -47,16 +47,16 @@ class TurnObservers:
         return any(stopped)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Place in which the code of a feature runs: stores that have its tables."""
 
     name: str
-    #: Whose tables it needs, until they were found.
-    feature: str | None
+    feature: str
+    tables: FeatureTables
 
     def run(self, t: Tx, job: Callable[[Tx], object]) -> bool:
-        if not self._is_ready(t):
+        if not self.tables.are_ready(t, self.feature):
             return False
         try:
             return bool(t.run_nested(job))
@@ -66,11 +66,6 @@ class _Place:
         except Exception:  # the code of a feature may raise anything
             log.exception("turn_watch_failed", watch=self.name)
             return False
-
-    def _is_ready(self, t: Tx) -> bool:
-        if self.feature is not None and has_feature_tables(t, self.feature):
-            self.feature = None
-        return self.feature is None
 
 
 def _join(places: list[tuple[_Place, TurnObserver | None]]) -> TurnObserver | None:

@@ -118,6 +118,13 @@ def register(registry: Registry) -> None:
     registry.add_periodic(extract_facts, every=timedelta(minutes=1), name="facts of conversations")
     registry.add_after_turn("memory", tell_proposals)
     registry.add_instructions("memory", render_core)
+
+    def make_note(t: Tx, context: TurnContext) -> list[Note]:
+        """Return the facts that have changed since the session was told."""
+        from clew.features.memory import session_notes  # noqa: PLC0415  (declared by every command, needed by few)
+
+        return session_notes.make_note(t, context, recalls=settings.get().recall == "auto")
+
     registry.add_context_note("memory", make_note)
     registry.add_tool(remember, effect="idempotent", facts=make_remember_facts)
     registry.add_tool(recall, effect="pure", facts=make_recall_facts)
@@ -159,13 +166,6 @@ async def render_core(context: TurnContext) -> str | None:
     from clew.features.memory import session_notes  # noqa: PLC0415  (declared by every command, needed by few)
 
     return await context.services.store.read(session_notes.render, context.scope)
-
-
-def make_note(t: Tx, context: TurnContext) -> list[Note]:
-    """Return the facts that have changed since the session was told."""
-    from clew.features.memory import session_notes  # noqa: PLC0415  (as above)
-
-    return session_notes.make_note(t, context)
 
 
 async def tell_proposals(context: FeatureContext, conversation: ConversationId) -> None:

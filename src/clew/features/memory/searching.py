@@ -66,12 +66,13 @@ class Recall:
         change = facts.read_last_change(t, scope)
         if change is None:
             return FactIndex([])
+        # Several threads may come here at once: each step by itself is safe.
         kept = self._indexes.pop(scope, None)
         if kept is None or kept[0] != change:
             kept = change, FactIndex(facts.list_active(t, scope), kept and kept[1])
         self._indexes[scope] = kept
-        while len(self._indexes) > _KEPT:
-            self._indexes.pop(next(iter(self._indexes)))
+        for old in list(self._indexes)[:-_KEPT]:
+            self._indexes.pop(old, None)
         return kept[1]
 
 

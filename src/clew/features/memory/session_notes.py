@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.clock import to_millis
 from clew.features.memory import facts
 from clew.features.memory.facts import SHARED, FactState
-from clew.features.memory.wording import MAX_CORE, format_changes, format_note, render_core
+from clew.features.memory.searching import RECALL
+from clew.features.memory.wording import (
+    MAX_CORE,
+    choose_told,
+    format_changes,
+    format_note,
+    format_recalled,
+    render_core,
+)
 from clew.plugin import Note
+from clew.store.feature_migrations import has_feature_tables
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
     from clew.core.scope import Scope
+    from clew.features.memory.facts import Fact
     from clew.plugin import TurnContext
     from clew.store.contract import Tx
+
+#: Facts that join the first message of a session, and characters of it that are searched for.
+_MAX_RECALLED: Final = 3
+_MAX_QUERY: Final = 500
 
 
 def render(t: Tx, scope: Scope) -> str | None:
     """Return what a session of a scope is told when it opens."""
+    if not has_feature_tables(t, "memory"):
+        return None  # a store that was opened without the feature
+    own, shared = _list_ranked(t, scope)
     scopes = facts.list_visible_scopes(scope)
-    own, shared = (facts.list_ranked(t, one, limit=MAX_CORE // 8) for one in scopes)
     return render_core(own, shared, known=sum(facts.count_active(t, one) for one in scopes))
 
 
-def make_note(t: Tx, context: TurnContext) -> list[Note]:
-    """Return what has changed since the session was told, and record that it is told now."""
+def _list_ranked(t: Tx, scope: Scope) -> tuple[list[Fact], list[Fact]]:
+    """Return the first facts of a scope, and of everybody, in the order in which they are told."""
+    own, shared = (
+        facts.list_ranked(t, one, limit=MAX_CORE // 8) for one in facts.list_visible_scopes(scope)
+    )
+    return own, shared
+
+
+def make_note(t: Tx, context: TurnContext, *, recalls: bool) -> list[Note]:
+    """
+    Return what has changed since the session was told, and record that it is told now.
+
+    With ``recalls`` also what is known about its first message, beside the core.
+    """
     behind = t.fetch_all(
         """
         SELECT s.scope, s.version, m.version FROM memory_scope s
@@ -36,12 +64,32 @@ def make_note(t: Tx, context: TurnContext) -> list[Note]:
         context.session,
         *facts.list_visible_scopes(context.scope),
     )
+    is_first = any(told is None for _, _, told in behind)
     lines: list[str] = []
     for scope, now, told in behind:
         _mark(t, context, scope, now)
         after = _find_told(t, context, scope, now) if told is None else told
         lines += _list_news(t, scope, after, now)
-    return [Note(text=format_note(lines))] if lines else []
+    notes = [Note(text=format_note(lines))] if lines else []
+    if recalls and is_first and (found := _recall(t, context)):
+        notes.append(Note(text=format_recalled(found)))
+    return notes
+
+
+def _recall(t: Tx, context: TurnContext) -> list[Fact]:
+    """Return the facts that the message which begins is about, without those of the core."""
+    said = t.fetch_value(
+        """
+        SELECT text FROM inbox
+        WHERE conversation_id = $1 AND kind = 'message' AND outcome IS NULL ORDER BY n LIMIT 1
+        """,
+        context.conversation,
+    )
+    if not said or not said.strip():
+        return []
+    core = {fact.id for one in choose_told(*_list_ranked(t, context.scope)) for fact in one}
+    found = RECALL.find_facts(t, said[:_MAX_QUERY], context.scope, limit=_MAX_RECALLED + len(core))
+    return [fact for fact in found if fact.id not in core][:_MAX_RECALLED]
 
 
 def _find_told(t: Tx, context: TurnContext, scope: Scope, now: int) -> int:

@@ -18,6 +18,12 @@ class MemorySettings:
         False,
         "Forget what was taken from a conversation when that is deleted for good.",
     )
+    recall: str = setting(
+        choice_type(["tool", "auto"]),
+        "tool",
+        "`auto`: up to three facts about the first message of a session, beside those that each "
+        "session is told, join it. The model can always look for more with `recall`.",
+    )
     extract: str = setting(
         choice_type(["off", "ask", "on"]),
         "ask",

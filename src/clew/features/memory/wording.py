@@ -22,6 +22,7 @@ _CORE_HEAD: Final = (
     "keep it right):"
 )
 _NOTE_HEAD: Final = "What you remember has changed:"
+_RECALLED_HEAD: Final = "Of what you remember, this may matter here:"
 _SHARED: Final = "for everybody"
 
 
@@ -42,15 +43,22 @@ def choose_core(ranked: Sequence[Fact], most: int = MAX_CORE) -> list[Fact]:
     return sorted(chosen, key=lambda one: one.number)
 
 
+def choose_told(
+    own: Sequence[Fact], shared: Sequence[Fact]
+) -> tuple[Sequence[Fact], Sequence[Fact]]:
+    """Return the facts of the core: those of a scope, and those for everybody."""
+    told_shared = choose_core(shared, MAX_CORE // 2)
+    left = MAX_CORE - sum(len(format_fact(one)) + 1 for one in told_shared)
+    return choose_core(own, left), told_shared
+
+
 def render_core(own: Sequence[Fact], shared: Sequence[Fact], *, known: int) -> str | None:
     """
     Return the part of the instructions that tells what is remembered; ``None`` for nothing.
 
     The facts are given by their ranking, and ``known`` is how many there are.
     """
-    told_shared = choose_core(shared, MAX_CORE // 2)
-    left = MAX_CORE - sum(len(format_fact(one)) + 1 for one in told_shared)
-    told = choose_core(own, left)
+    told, told_shared = choose_told(own, shared)
     if not told and not told_shared:
         return None
     lines = [_CORE_HEAD, *map(format_fact, told)]
@@ -79,6 +87,17 @@ def format_note(lines: Sequence[str]) -> str:
             break
         kept.append(line)
     return "\n".join([_NOTE_HEAD, *kept])
+
+
+def format_recalled(found: Iterable[Fact]) -> str:
+    """Return the note of what is known about a message."""
+    lines = [
+        format_fact(one)
+        if one.conversation is None
+        else f"{format_fact(one)} {format_place(one.conversation, one.seq)}"
+        for one in found
+    ]
+    return "\n".join([_RECALLED_HEAD, *lines])
 
 
 def format_place(conversation: str, seq: int | None) -> str:
