@@ -80,6 +80,9 @@ class SimTx(Tx):
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         return self._real.fetch_all(sql, *args)
 
+    def run_nested(self, job: Callable[[Tx], T]) -> T:
+        return self._real.run_nested(lambda _: job(self))
+
     def is_alive(self, owner: str) -> bool:
         return owner in self._world.alive
 

@@ -136,6 +136,9 @@ async def test_a_note_that_raises_breaks_its_transaction_or_hangs_is_left_out(
         t.execute("INSERT INTO nowhere VALUES (1)")
         return [Note(text="never")]
 
+    def undo_a_part(t: Tx, context: TurnContext) -> list[Note]:
+        return t.run_nested(lambda _: [Note(text="never")])
+
     def hang(t: Tx, context: TurnContext) -> list[Note]:
         t.execute("INSERT INTO diary (told) VALUES ('x')")
         hangs.wait()
@@ -149,6 +152,7 @@ async def test_a_note_that_raises_breaks_its_transaction_or_hangs_is_left_out(
         registry.add_migrations(TABLE)
         registry.add_context_note("failing", fail)
         registry.add_context_note("breaking", break_it)
+        registry.add_context_note("undoing", undo_a_part)
         registry.add_context_note("hanging", hang)
         registry.add_context_note("wrong", lambda t, context: ["text"])  # pyright: ignore[reportArgumentType]
         registry.add_context_note("long", lambda t, context: [Note(text="x" * 10_000)])
@@ -169,5 +173,5 @@ async def test_a_note_that_raises_breaks_its_transaction_or_hangs_is_left_out(
     told = [(log["event"], log["note"]) for log in logs if "note" in log]
     assert told.count(("note_late", "hanging")) == 1
     assert {note for event, note in told if event == "note_failed"} == {
-        "failing", "breaking", "wrong",
+        "failing", "breaking", "undoing", "wrong",
     }  # fmt: skip

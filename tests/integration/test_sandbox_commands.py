@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,14 +133,19 @@ async def test_threads_are_counted_as_well(tmp_path: Path) -> None:
     assert "it started more than 512 threads" in (await run_python(tmp_path, code)).ending
 
 
-async def test_nothing_is_left_running(tmp_path: Path) -> None:
+async def test_nothing_is_left_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
     done = await run_shell(tmp_path, "sleep 4242 & setsid sleep 4242 & echo started")
     assert (done.output, done.exit_code) == ("started\n", 0)
     running = asyncio.create_task(run_shell(tmp_path, "touch begun; sleep 4242"))
     await wait_until((tmp_path / "work" / "local" / "begun").exists)
     running.cancel()
+    await asyncio.sleep(0)
+    running.cancel()  # the end of the command is waited for nevertheless
     with pytest.raises(asyncio.CancelledError):
         await running
+    assert not [*(tmp_path / "temporary").iterdir()]
     await wait_until(lambda: not processes_with("4242"), "the commands have ended")
 
 

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from clew.store.transactions.turns import DraftAnnotator
 
     MakeContext = Callable[[Tx, SessionId, Sequence[InboxItem]], TurnContext]
+
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
@@ -142,6 +144,10 @@ class _RelayTx(Tx):
 
     def fetch_all(self, sql: str, *args: Any) -> list[tuple[Any, ...]]:
         return self._call("fetch_all", sql, *args)
+
+    def run_nested(self, job: Callable[[Tx], T]) -> T:
+        # All of a note is undone, or nothing.
+        raise StoreUnavailable("a note cannot undo a part of its work")
 
     def is_alive(self, owner: str) -> bool:
         return self._call("is_alive", owner)

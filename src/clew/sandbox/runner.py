@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import signal
 import tempfile
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from clew.background import shield_until_done
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_folder import Life, ProcessFolder, make_order
 
@@ -82,7 +82,7 @@ async def run_command(
             await folder.wait(seconds=math.inf)
             return _read_result(folder, request.limits.output)
     finally:
-        await asyncio.shield(asyncio.ensure_future(_end(folder)))
+        await shield_until_done(_end(folder))
 
 
 def _read_result(folder: ProcessFolder, limit: int) -> CommandResult:
