@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from clew.core.route import local_route
+from clew.core.scope import LOCAL
 from clew.errors import SettingsError
 from clew.features import schedule
 from clew.features.delegation import front
 from clew.features.delegation.settings import AgentKind, DelegationSettings
+from clew.features.schedule.jobs import list_jobs
 from clew.plugin import get_turn_context
 from clew.plugin.loading import load_settings_with_features
 from clew.runtime import find_model_problems
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.plugin import Registry
+    from clew.store.contract import Tx
     from clew.testing import ProviderRequest, Reply
 
 ASK: Final[tuple[str, dict[str, Any]]] = ("where_am_i", {})
@@ -185,6 +188,40 @@ async def test_an_agent_with_fewer_rights_schedules_nothing_that_others_carry_ou
         told = (await world.say(do(delegate(task, kind="narrow")))).text
         assert told.count("an agent of this kind can only schedule") == 2
         assert told.count("Scheduled.") == 2
+
+
+async def test_an_agent_with_fewer_rights_changes_only_what_it_has_scheduled(
+    tmp_path: Path,
+) -> None:
+    def change(job: str) -> str:
+        asked: list[dict[str, Any]] = [
+            {"action": "pause"},
+            {"action": "edit", "zone": "Asia/Tokyo"},
+        ]
+        return do(*(("schedule", {**one, "job": job}) for one in asked))
+
+    hourly = {"every": "1h", "where": "here"}
+    own = do(("schedule", {"task": "its own", **hourly}))
+    kinds = {"narrow": AgentKind(tools=("schedule",))}
+    async with open_delegation(tmp_path, SQLITE, obey, schedule.register, kinds=kinds) as world:
+        await world.say(do(("schedule", {"task": "of the person", **hourly})))
+        told = (await world.say(do(delegate(change("of the person"), kind="narrow")))).text
+        assert told.count("can only change jobs of its own conversation") == 2
+        await world.say(do(delegate(own, kind="narrow")))
+        task = (await world.children())[-1].conversation_id
+        said = await world.engine.submit(change("its own"), target=task)
+        await world.engine.wait_for_input(said)
+        assert await world.store.read(read_jobs) == [
+            ("of the person", "UTC", "on"),
+            ("its own", "Asia/Tokyo", "paused"),
+        ]
+        # Whoever has all rights may change what its tasks have made.
+        await world.say(do(("schedule", {"action": "remove", "job": "its own"})))
+        assert len(await world.store.read(read_jobs)) == 1
+
+
+def read_jobs(t: Tx) -> list[tuple[str, str, str]]:
+    return [(one.title, one.zone, one.state.value) for one in list_jobs(t, viewer=LOCAL)]
 
 
 @pytest.mark.parametrize(

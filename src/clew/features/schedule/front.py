@@ -52,15 +52,17 @@ def create_from_turn(t: Tx, context: TurnContext, request: JobRequest) -> Schedu
     return create_job(t, f"job_{key.make_digest()[:12]}", request, owner)
 
 
+def _has_fewer_rights(context: TurnContext) -> bool:
+    return context.profile is not None and context.profile.is_narrow
+
+
 def _check_rights(context: TurnContext, request: JobRequest) -> None:
     """
     Check that a job does nothing that the agent which makes it may not do.
 
     :raises UsageError: if others would carry it out, with the rights of every agent
     """
-    if context.profile is None or not context.profile.is_narrow:
-        return
-    if request.kind is JobKind.MESSAGE:
+    if not _has_fewer_rights(context) or request.kind is JobKind.MESSAGE:
         return
     if request.kind is not JobKind.TURN or request.place is not JobPlace.HERE:
         raise UsageError(
@@ -92,6 +94,22 @@ def find_job(t: Tx, name: str, *, viewer: Scope) -> ScheduledJob:
         ):
             return job
     return jobs.get_job(t, name, viewer=viewer)
+
+
+def find_changeable_job(t: Tx, name: str, context: TurnContext) -> ScheduledJob:
+    """
+    Return the job with a name that the model of a turn may change.
+
+    :raises NotFound: if there is none
+    :raises UsageError: if an agent with fewer rights did not make it
+    """
+    job = find_job(t, name, viewer=context.scope)
+    # All that such an agent can make belongs to its conversation.
+    if _has_fewer_rights(context) and job.conversation != context.conversation:
+        raise UsageError(
+            f"an agent of this kind can only change jobs of its own conversation, not {job.id}"
+        )
+    return job
 
 
 def describe_job(t: Tx, job: ScheduledJob) -> dict[str, Any]:

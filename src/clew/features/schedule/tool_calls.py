@@ -58,7 +58,7 @@ def _make_request(given: Mapping[str, str], zone: str) -> JobRequest:
 def _change(t: Tx, action: str, given: Mapping[str, str], context: TurnContext) -> str:
     if not given["job"]:
         raise UsageError(f"{action} needs the id of a job: list shows them")
-    job = front.find_job(t, given["job"], viewer=context.scope)
+    job = front.find_changeable_job(t, given["job"], context)
     if action != "edit":
         return change_job(t, job, action)
     if not given["zone"]:
