@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.clock import to_millis
 from clew.config.settings import ChannelSettings
 from clew.core.access import AccessStatus, ChannelAccount
 from clew.core.route import Route
 from clew.core.scope import LOCAL
+from clew.errors import UsageError
 from clew.features.schedule import front
+from clew.features.schedule.editing import move_to_zone
 from clew.features.schedule.jobs import JobKind, JobState, list_jobs
 from clew.features.schedule.pruning import prune_jobs
 from clew.features.schedule.service import Scheduler
 from clew.features.schedule.settings import ScheduleSettings
+from clew.features.schedule.tool_calls import change_job
 from clew.store.transactions import pairings
 from tests.features.job_world import LOCAL_OWNER, JobWorld, open_jobs, owner_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clew.features.schedule.jobs import ScheduledJob
     from clew.store.contract import Tx
 
 GROUP = Route(platform="telegram", kind="group", chat="-7")
@@ -110,6 +116,57 @@ async def test_the_log_tells_whether_a_report_has_arrived(tmp_path: Path, store_
                 assert line.endswith("done") == (report == "delivered"), line
         [fire] = await world.store.read(front.describe_fires, quiet, limit=10)
         assert (fire["state"], fire["report"]) == ("done", None)
+
+
+@pytest.mark.both_databases
+async def test_a_zone_that_is_changed_while_a_slot_fires_loses_none_and_doubles_none(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with (
+        open_jobs(tmp_path, store_url) as world,
+        open_jobs(tmp_path, store_url, clock=world.clock) as other,
+    ):
+        job = await world.add(cron="0 * * * *")
+        slots = list[int]()
+        for n, zone in enumerate(["Asia/Kolkata", "UTC", "Asia/Kathmandu"] * 2):
+            before = await world.get(job)
+            assert before.next_slot is not None
+            slots.append(before.next_slot)
+            world.clock.move(seconds=before.next_slot / 1000 - world.clock.now().timestamp())
+            racing = [world.scheduler.fire_due(), other.scheduler.fire_due()]
+            moving = _move(other, before, zone)
+            moved, *_ = await asyncio.gather(moving, *racing[n % 3 :], *racing[: n % 3])
+            await world.settle()
+            after = await world.get(job)
+            assert after.zone == (zone if moved else before.zone)
+            assert after.next_slot == to_millis(after.schedule.next_after(world.clock.now()))
+            assert [fire.slot for fire in await world.fires(job)] == slots
+        assert await world.states(job) == ["done"] * len(slots)
+        world.clock.move(hours=2)
+        await asyncio.gather(
+            world.scheduler.fire_due(), other.store.write(change_job, job, "remove")
+        )
+        assert await world.fires(job) == []
+
+
+async def _move(world: JobWorld, job: ScheduledJob, zone: str) -> bool:
+    """Move a job, unless its slot comes first."""
+    try:
+        await world.store.write(move_to_zone, job, zone)
+    except UsageError as error:
+        return "is due since" not in str(error)
+    return True
+
+
+async def test_a_job_that_is_on_keeps_its_slot_when_it_is_resumed(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with open_jobs(tmp_path, store_url) as world:
+        job = await world.add(every="1h")
+        world.clock.move(hours=1)
+        await world.store.write(change_job, job, "resume")
+        await world.step()
+        assert await world.states(job) == ["done"]
 
 
 async def test_old_rows_are_removed_and_no_job_runs_more_often_for_it(

@@ -224,7 +224,9 @@ def list_next_fires(job: ScheduledJob, count: int = SHOWN_FIRES) -> list[datetim
 
 
 def resume_job(t: Tx, job: ScheduledJob) -> None:
-    """Let a paused job fire again, from now on."""
+    """Let a paused job fire again, from now on; one that is on keeps the slot that is due."""
+    if job.state is JobState.ON:
+        return
     now = from_millis(t.now) - timedelta(milliseconds=1)
     slot = job.schedule.next_after(now) if job.next_slot is not None else None
     t.execute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.errors import UsageError
+from clew.errors import NotFound, UsageError
 from clew.features.schedule import front, jobs
 from clew.features.schedule.editing import move_to_zone
 from clew.features.schedule.jobs import JobPlace
@@ -66,8 +66,16 @@ def _change(t: Tx, action: str, given: Mapping[str, str], context: TurnContext) 
     return front.format_job(move_to_zone(t, job, given["zone"]))
 
 
-def change_job(t: Tx, job: jobs.ScheduledJob, action: str) -> str:
-    """Pause, resume, remove or run a job; return what was done."""
+def change_job(t: Tx, found: jobs.ScheduledJob, action: str) -> str:
+    """
+    Pause, resume, remove or run a job; return what was done.
+
+    :raises NotFound: if it was removed meanwhile
+    """
+    # A slot that fires now is recorded before, or not at all.
+    job = jobs.lock_job(t, found.id)
+    if job is None:
+        raise NotFound("job", found.id)
     if action == "remove":
         jobs.delete_job(t, job)
         return f"Removed: {job.title}."
