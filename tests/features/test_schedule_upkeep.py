@@ -139,7 +139,9 @@ async def test_a_zone_that_is_changed_while_a_slot_fires_loses_none_and_doubles_
             await world.settle()
             after = await world.get(job)
             assert after.zone == (zone if moved else before.zone)
-            assert after.next_slot == to_millis(after.schedule.next_after(world.clock.now()))
+            expected = after.schedule.next_after(world.clock.now())
+            assert expected is not None
+            assert after.next_slot == to_millis(expected)
             assert [fire.slot for fire in await world.fires(job)] == slots
         assert await world.states(job) == ["done"] * len(slots)
         world.clock.move(hours=2)

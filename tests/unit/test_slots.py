@@ -115,6 +115,26 @@ async def test_a_short_wait_keeps_the_slot_and_a_turn_without_one_needs_none(
     assert given(waits, other, free) == [True, False, False]
 
 
+async def test_a_call_that_works_keeps_the_slot_and_lends_it_when_it_waits_after_that(
+    stack: ExitStack,
+) -> None:
+    line = Line(stack, TurnLimiter(1, long=0))
+    works, other = line.ask(), line.ask()
+    with works.lend_while_waiting():
+        with works.keep_while_working(), works.keep_while_working():
+            await asyncio.sleep(0.001)
+            assert given(works, other) == [True, False]
+        await asyncio.wait_for(other.wake_event.wait(), 120)
+        assert given(works, other) == [False, True]
+    assert given(works, other) == [True, True]
+    other.release()
+    third = line.ask()
+    with works.lend_while_waiting(), works.keep_while_working():
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.001)
+    assert given(works, third) == [True, False]
+
+
 async def test_a_process_that_has_just_started_begins_with_a_few(stack: ExitStack) -> None:
     line = Line(stack, TurnLimiter(4, first=2))
     slots = [line.ask() for _ in range(8)]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
+    from typing import TypeAlias
 
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.journal import CallKey
+
+    KeepPermit: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +43,8 @@ class _TurnSlot:
 _TURN_SLOT: ContextVar[_TurnSlot | None] = ContextVar("clew_current", default=None)
 #: The tool call that the code belongs to.
 _CALL_KEY: ContextVar[CallKey | None] = ContextVar("clew_call", default=None)
+#: Keeps the permit of the turn while a part of the call works.
+_KEEP_PERMIT: ContextVar[KeepPermit | None] = ContextVar("clew_keep_permit", default=None)
 #: The session that a hook call is about, outside of its turn.
 _HOOK_SESSION: ContextVar[SessionId | None] = ContextVar("clew_told_of", default=None)
 
@@ -53,13 +59,26 @@ def get_turn_context() -> TurnIds | None:
 
 
 @contextmanager
-def enter_tool_call(key: CallKey) -> Generator[None]:
-    """Set the tool call that everything in the block belongs to."""
-    token = _CALL_KEY.set(key)
+def enter_tool_call(key: CallKey, keep: KeepPermit) -> Generator[None]:
+    """Set the tool call that everything in the block belongs to, and what keeps its permit."""
+    token, kept = _CALL_KEY.set(key), _KEEP_PERMIT.set(keep)
     try:
         yield
     finally:
         _CALL_KEY.reset(token)
+        _KEEP_PERMIT.reset(kept)
+
+
+def keep_permit() -> AbstractContextManager[None]:
+    """
+    Keep the permit of the turn in a block in which a tool call works, and waits for nobody.
+
+    A call lends it after a second, since most calls that take longer wait for others: so a
+    block that loads this machine, such as the start of a program, keeps other turns from
+    beginning meanwhile. Only in asynchronous tools; outside of a call it does nothing.
+    """
+    keep = _KEEP_PERMIT.get()
+    return nullcontext() if keep is None else keep()
 
 
 def set_turn_context(where: TurnIds) -> None:

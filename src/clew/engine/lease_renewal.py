@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,9 @@ class _LeaseRenewer:
                 await self._store.write(leases.renew_lease, self._lease, duration=self._duration)
             except LeaseLost:
                 self.is_store_away = False
-                self._deadline.reschedule(loop.time())
+                # The block may be about to end: its last write has released the lease already.
+                if not await self._is_released():
+                    self._deadline.reschedule(loop.time())
                 return
             except StoreError as error:
                 self.is_store_away = True
@@ -92,6 +94,11 @@ class _LeaseRenewer:
                 self._deadline.reschedule(asked + self._useful)
             finally:
                 waiting.cancel()
+
+    async def _is_released(self) -> bool:
+        with suppress(StoreError):
+            return await self._store.read(leases.is_released, self._lease)
+        return False
 
     def _mark_store_away(self) -> None:
         self.is_store_away = True

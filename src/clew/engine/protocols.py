@@ -24,6 +24,10 @@ class WaitPermit(Protocol):
         """
         ...
 
+    def keep_while_working(self) -> AbstractContextManager[None]:
+        """Keep the permit while a block within such a wait works itself."""
+        ...
+
 
 class StepCounter(Protocol):
     """The count of a turn's answered model requests."""

@@ -297,7 +297,7 @@ class StoreJournal:
         self._publish_call(request, None)
         begun, since = time.monotonic(), read_file_clock()
         try:
-            with turn_context.enter_tool_call(key):
+            with turn_context.enter_tool_call(key, self._permit.keep_while_working):
                 result = await execute(request.args, approved)
         except NeedsApproval:
             if not approved:

@@ -126,6 +126,10 @@ class TurnPermit:
         self._is_requested = False
         self._waits = 0
         self._is_lent = False
+        #: Parts of its calls that work, and the end of the wait after them.
+        self._works = 0
+        self._is_due = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def request(self, *, suspect: bool) -> None:
         """Request the permit; repeating the request changes nothing."""
@@ -150,15 +154,48 @@ class TurnPermit:
         if for_turns:
             self._lend_permit()
             self._limiter.excuse_suspect(self)
-        timer = asyncio.get_running_loop().call_later(self._limiter.lend_after, self._lend_permit)
+        timer = self._start_timer()
         try:
             yield
         finally:
             timer.cancel()
             self._waits -= 1
-            if self._is_lent and not self._waits:
-                self._is_lent = False
-                self._limiter.reclaim_permit(self)
+            if not self._waits:
+                self._end_waits()
+
+    def _start_timer(self) -> asyncio.TimerHandle:
+        loop = asyncio.get_running_loop()
+        return loop.call_later(self._limiter.lend_after, self._lend_unless_working)
+
+    def _end_waits(self) -> None:
+        self._is_due = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._is_lent:
+            self._is_lent = False
+            self._limiter.reclaim_permit(self)
+
+    @contextmanager
+    def keep_while_working(self) -> Generator[None]:
+        """
+        Keep the permit in the block, however long it takes: it waits for nobody.
+
+        If others began meanwhile, all of them would work at once, and each take the longer.
+        """
+        self._works += 1
+        try:
+            yield
+        finally:
+            self._works -= 1
+            if self._is_due and not self._works:
+                self._is_due = False
+                self._timer = self._start_timer()
+
+    def _lend_unless_working(self) -> None:
+        if self._works:
+            self._is_due = True
+        else:
+            self._lend_permit()
 
     def _lend_permit(self) -> None:
         if self.granted.is_set():

@@ -28,7 +28,7 @@ from clew.plugin.context import AskModel, FeatureContext
 from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric, Note, WatchedText
 from clew.plugin.memory import Memory, MemoryProvider
 from clew.plugin.registry import Registry, SettingsSection
-from clew.plugin.turn_context import TurnContext, get_turn_context
+from clew.plugin.turn_context import TurnContext, get_turn_context, keep_permit
 from clew.store.checks.check import Check, Violation, sql_check
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "get_turn_context",
     "hookimpl",
     "integer_type",
+    "keep_permit",
     "ok",
     "setting",
     "sql_check",

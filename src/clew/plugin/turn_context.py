@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import turn_context
-from clew.agent.turn_context import TurnIds
+from clew.agent.turn_context import TurnIds, keep_permit
 
 if TYPE_CHECKING:
     from clew.core.agent_profile import AgentProfile
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
     from clew.plugin.context import FeatureContext
+
+__all__ = ["TurnContext", "get_turn_context", "keep_permit"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

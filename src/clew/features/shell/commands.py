@@ -15,7 +15,7 @@ from clew.features.shell import processes, supervision
 from clew.features.shell.processes import ProcessState, ShellProcess
 from clew.features.shell.turn_sandbox import find_sandbox
 from clew.features.shell.wording import format_result, format_unfinished
-from clew.plugin import get_turn_context
+from clew.plugin import get_turn_context, keep_permit
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_folder import make_order
 from clew.sandbox.request import find_python
@@ -178,7 +178,8 @@ async def _start(context: TurnContext, process: ShellProcess, call: ShellCall) -
         return process
     try:
         order = await _make_order(context, call)
-        await supervision.find_folder(services.settings, process.id).start(order)
+        with keep_permit():
+            await supervision.find_folder(services.settings, process.id).start(order)
     except SandboxError:
         # The call tells it, and no completion once more.
         await services.store.write(processes.set_background, process.id, on=False)

@@ -116,6 +116,15 @@ def release_lease(t: Tx, lease: Lease) -> None:
     t.notify(lease.conversation_id)
 
 
+def is_released(t: Tx, lease: Lease) -> bool:
+    """Return whether a lease was released, and nobody has taken it since."""
+    return t.exists(
+        "SELECT 1 FROM lease WHERE conversation_id = $1 AND fence = $2 AND owner IS NULL",
+        lease.conversation_id,
+        lease.fence,
+    )
+
+
 def reserve_seqs(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> bool:
     """
     Check the fence and reserve the next ``count`` seqs, in one statement.
