@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,16 @@ from clew.features.shell.watcher import ProcessWatcher
 from clew.plugin.loading import get_features, load_settings_with_features
 from clew.store.opening import open_store
 from tests.killing.child import until_terminated
+from tests.killing.killer import Killer, WatchedStore
+from tests.killing.records import Log
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from clew.config.settings import Settings
     from clew.store.contract import Store
+    from tests.killing.killer import Place
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +36,7 @@ class GatewayJob:
     provider: str
     #: Said at the start, each in a chat of its own; what was said before is not said again.
     messages: tuple[str, ...] = ()
+    place: Place | None = None
 
 
 def load_gateway_settings(job: GatewayJob) -> Settings:
@@ -53,13 +59,22 @@ def run_gateway(job: GatewayJob) -> None:
 
 
 async def _run(job: GatewayJob) -> None:
-    async with await open_gateway_store(job) as store:
+    async with open_gateway(job):
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def open_gateway(job: GatewayJob) -> AsyncGenerator[Store]:
+    """Say everything to an agent whose commands are watched; killed at its place, if it has one."""
+    killer = Killer(job.place, Log(job.home / "fronts.log"), job.home)
+    async with WatchedStore(await open_gateway_store(job), killer.reach) as store:
         services = runtime.build_services(load_gateway_settings(job), store)
+        killer.arm()
         async with Engine(services, role="test", version="0") as engine:
             watcher = ProcessWatcher(services.feature_context)
             async with run_in_background(watcher.run(), name="watcher"):
                 await _say_all(engine, job.messages)
-                await asyncio.Event().wait()
+                yield store
 
 
 async def _say_all(engine: Engine, messages: tuple[str, ...]) -> None:

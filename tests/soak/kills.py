@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clew.testing import FakeProvider
 from tests.channels.fakes import FAKES
 from tests.channels.killed import POINTS as SENDING
 from tests.channels.killed import SHOWN_POINTS as SHOWN
@@ -18,7 +19,10 @@ from tests.killing import plans, processes
 from tests.killing.campaign import KILLED, Campaign
 from tests.killing.child import Job
 from tests.killing.history import resume_times
+from tests.killing.killed_ends import POINTS as ENDS
+from tests.killing.killed_ends import KilledEnds, start_and_note
 from tests.killing.points import IN_MID_TURN, MIXED, POINTS
+from tests.killing.process_gateway import GatewayJob
 from tests.killing.verdict import verdict
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
@@ -26,8 +30,11 @@ from tests.soak._stores import DATABASES, fresh, server
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.killing.killer import Place
+
 #: Kills at each point, and at random moments; in rounds of ``BATCH``.
-ROUNDS, RANDOM, BATCH = int(os.environ.get("CLEW_SOAK_ROUNDS", "50")), 300, 30
+ROUNDS = int(os.environ.get("CLEW_SOAK_ROUNDS", "50"))
+RANDOM, BATCH = int(os.environ.get("CLEW_SOAK_RANDOM", "300")), 30
 #: Seconds after a process was forked in which it is killed.
 WINDOW = 0.5
 ANY = "any moment"
@@ -78,6 +85,18 @@ class Tally:
             ]
         self._tell(database, wrong)
 
+    def commands(self, database: str, server_url: str) -> None:
+        """Once at every place around the start and the end of a command in the background."""
+        with fresh(database, server_url) as (url, home), FakeProvider(start_and_note) as provider:
+            ends = KilledEnds(
+                job=GatewayJob(home=home, store_url=url, provider=provider.openai_url)
+            )
+            for place in ENDS:
+                ends.kill_at(place)
+                self.kills[ending(place)] += 1
+            wrong = ends.find_wrong()
+        self._tell(database, wrong)
+
     def _tell(self, database: str, wrong: Sequence[str]) -> None:
         for sentence in wrong:
             print(f"{database}: {sentence}", flush=True)
@@ -87,6 +106,12 @@ class Tally:
 def sending(place: str, platform: str) -> str:
     """The name of a row."""
     return f"delivery marked sending: {place}, {platform}"
+
+
+def ending(place: Place) -> str:
+    """The name of a row."""
+    nth = f" ({place.nth})" if place.nth > 1 else ""
+    return f"command in the background: {place.name}{nth}"
 
 
 def showing(place: str, platform: str) -> str:
@@ -119,11 +144,13 @@ def run() -> Table:
             for number in range(ROUNDS):
                 tally.round(database, url, at_each_point)
                 tally.deliveries(database, url)
+                tally.commands(database, url)
                 print(f"{database}: round {number + 1} of {ROUNDS}", flush=True)
             while tally.kills[ANY] < RANDOM:
                 tally.round(database, url, at_any_moment)
     around = [sending(place, platform) for platform in FAKES for place in SENDING]
     around += [showing(place, platform) for platform in SHOWING for place in SHOWN]
+    around += [ending(place) for place in ENDS]
     names = [*(point.name for point in POINTS), *around, ANY]
     counts = [(name, *(tally.kills[name] for tally in tallies.values())) for name in names]
     totals = ("all", *(tally.kills.total() for tally in tallies.values()))
