@@ -122,7 +122,7 @@ DELEGATION = (
         name="kind-jobs",
         mechanism="an agent with fewer rights makes no job that runs with all of them",
         file="src/clew/features/schedule/front.py",
-        old="    if context.profile is None or not context.profile.is_narrow:",
+        old="    if not _has_fewer_rights(context) or request.kind is JobKind.MESSAGE:",
         new="    if True:",
         test=f"{_KINDS}an_agent_with_fewer_rights_schedules_nothing_that_others_carry_out",
     ),

@@ -1,6 +1,7 @@
 """
 300 chats with 20 messages each on platforms that fail, under ``clew serve`` that is killed.
 
+Some messages have the agent start a command in the background, whose end it tells in the chat.
 ``CLEW_SOAK_PLATFORM=telegram`` runs one platform and ``CLEW_SOAK_DATABASE=sqlite`` one database,
 otherwise each platform has its turn on both.
 """
@@ -10,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,12 +25,13 @@ import httpx2
 
 from clew.core.delivery import DeliveryState
 from clew.engine.fsck import StoreChecker
+from clew.plugin.loading import get_features, load_settings_with_features
 from clew.store.opening import open_store
 from clew.store.transactions import deliveries
-from clew.testing.provider import FakeProvider, ProviderRequest, Text
+from clew.testing.provider import Calls, FakeProvider, ScriptedCall, Text
 from clew.testing.telegram import FaultInjector
-from tests.channels.fakes import FAKES
-from tests.channels.judging import Verdict, answer_to, judge
+from tests.channels.fakes import FAKES, Seen
+from tests.channels.judging import MARK, MORE, Verdict, answer_to, judge, unmarked
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
+    from clew.store.contract import Tx
+    from clew.testing.provider import ProviderMessage, ProviderRequest, Reply
     from tests.channels.fakes import Fake
 
 CHATS = int(os.environ.get("CLEW_SOAK_CHATS", "300"))
@@ -49,10 +55,37 @@ KILL_EVERY, SOONER = 5.0, 5
 PATIENCE, QUIET = 900.0, 90.0
 
 
-def echo(request: ProviderRequest) -> Text:
-    """Answers with what was said last, as the model of the small form does."""
-    said = [message for message in request.messages if message.role == "user"]
-    return Text(answer_to(said[-1].texts[-1]), chunks=4)
+def answer(request: ProviderRequest) -> Reply:
+    """Answer what was said since the last answer, line by line, and start its commands before."""
+    answers = [n for n, one in enumerate(request.messages) if _is_answer(one)]
+    since = request.messages[answers[-1] + 1 if answers else 0 :]
+    texts = "\n".join(text for one in since if one.role == "user" for text in one.texts)
+    said, started = _SAID.findall(texts), any(one.calls for one in since)
+    asked = [text for text in said if text.startswith("command")]
+    if asked and not started:
+        return Calls(tuple(_start(text) for text in asked))
+    lines = [*map(answer_to, said), *_ENDED.findall(texts)]
+    return Text("\n".join(lines) or "nothing", chunks=4)
+
+
+def _is_answer(message: ProviderMessage) -> bool:
+    return message.role == "assistant" and not message.calls
+
+
+def _start(text: str) -> ScriptedCall:
+    line = f"sleep {random.uniform(0, 8):.1f}; echo {end_of(text)}"
+    return ScriptedCall("shell", {"command": line, "background": True})
+
+
+def end_of(text: str) -> str:
+    """Return what the command of a message prints, and its chat is told."""
+    return text.replace("command", "ended")
+
+
+#: Of so many messages of a chat one starts a command.
+COMMAND_EVERY = 5
+_SAID = re.compile(r"^(?:message|command) \d+ of \d+$", re.MULTILINE)
+_ENDED = re.compile(r"^ended \d+ of \d+$", re.MULTILINE)
 
 
 @dataclass
@@ -72,7 +105,8 @@ class Run:
         begun, number = time.monotonic(), 0
         for n in range(MESSAGES):
             for user in range(1, CHATS + 1):
-                text = f"message {n} of {user}"
+                kind = "command" if n % COMMAND_EVERY == COMMAND_EVERY // 2 else "message"
+                text = f"{kind} {n} of {user}"
                 self.said.setdefault(user, []).append(text)
                 self.fake.say(text, user=user)
                 number += 1
@@ -123,18 +157,47 @@ class Run:
         ends = quiet = time.monotonic() + PATIENCE
         calls = 0
         with self.serving():
-            while judge(self.fake.seen(), self.said).wrong and time.monotonic() < min(ends, quiet):
+            while self.judge().wrong and time.monotonic() < min(ends, quiet):
                 if self.fake.calls != calls:
                     calls, quiet = self.fake.calls, time.monotonic() + QUIET
                 time.sleep(1)
             # A repeat would arrive within this time.
             time.sleep(10)
-        return judge(self.fake.seen(), self.said)
+        return self.judge()
+
+    def judge(self) -> Verdict:
+        """Answers to messages have an order; ends of commands come when they come."""
+        lines = [line for one in self.fake.seen() for line in _split(one)]
+        ends = [one for one in lines if _ENDED.fullmatch(unmarked(one.text))]
+        verdict = judge([one for one in lines if one not in ends], self.said)
+        told = Counter((one.chat, one.text) for one in ends if not one.text.startswith(MARK))
+        verdict.wrong += [f"{chat}: {text!r} twice" for (chat, text), n in told.items() if n > 1]
+        shown = {(one.chat, unmarked(one.text)) for one in ends}
+        wanted = {(chat, end_of(text)) for chat, text in self.commands}
+        verdict.wrong += [f"{chat}: no {text!r}" for chat, text in sorted(wanted - shown)]
+        verdict.wrong += [f"{chat}: {text!r} of nobody" for chat, text in sorted(shown - wanted)]
+        return verdict
+
+    @property
+    def commands(self) -> list[tuple[int, str]]:
+        """Chat and text of the messages that start one."""
+        said = [(chat, text) for chat, texts in self.said.items() for text in texts]
+        return [(chat, text) for chat, text in said if text.startswith("command")]
 
 
-async def stored(url: str, home: Path) -> list[str]:
+def _split(message: Seen) -> list[Seen]:
+    """Return the lines of a message, each with its marks."""
+    mark = f"{MARK} " if message.text.startswith(MARK) else ""
+    whole = unmarked(message.text)
+    if whole.endswith(MORE):
+        return [message]
+    return [Seen(message.chat, mark + line) for line in whole.splitlines() if line.strip()]
+
+
+async def stored(url: str, home: Path, commands: int) -> list[str]:
     """Return the faults of the store."""
-    async with await open_store(url, home=home) as store:
+    features = get_features(load_settings_with_features(home=home, flags={}, environ={}))
+    async with await open_store(url, home=home, features=features.schemas) as store:
         fsck = StoreChecker(store, url=url, home=home, say=lambda _: None, processes=1)
         wrong = [str(finding) for finding in (await fsck.find_problems()).findings]
         left = await store.read(deliveries.list_dead_letters, tuple(DeliveryState), limit=10)
@@ -144,9 +207,23 @@ async def stored(url: str, home: Path) -> list[str]:
                 "SELECT count(*), count(outcome) FROM inbox WHERE kind = 'message'"
             )
         )
+        ends = await store.read(_read_ends)
     if row != (CHATS * MESSAGES, CHATS * MESSAGES):
         wrong.append(f"(messages, outcomes) are {row}")
+    if ends != (commands, commands, commands):
+        wrong.append(f"(commands, ends, outcomes) are {ends}, of {commands}")
     return wrong
+
+
+def _read_ends(t: Tx) -> tuple[int, ...]:
+    row = t.fetch_one(
+        """
+        SELECT (SELECT count(*) FROM shell_process), count(*), count(outcome)
+        FROM inbox WHERE kind = 'completion'
+        """
+    )
+    assert row is not None
+    return row
 
 
 def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...]:
@@ -155,7 +232,7 @@ def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...
     )
     with (
         fresh(database, server_url) as (url, home),
-        FakeProvider(echo) as provider,
+        FakeProvider(answer) as provider,
         FAKES[platform](faults) as fake,
     ):
         run = Run(fake, _command(fake, provider, url, home), home)
@@ -165,7 +242,7 @@ def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...
         run.killed_again_and_again()
         verdict = run.to_the_end()
         took = time.monotonic() - begun
-        wrong = [*verdict.wrong, *asyncio.run(stored(url, home))]
+        wrong = [*verdict.wrong, *asyncio.run(stored(url, home, len(run.commands)))]
         if wrong:
             keep = f"/tmp/clew-soak-{platform}-{database}.log"
             print(f"the gateway's log: {keep}", flush=True)
@@ -174,8 +251,8 @@ def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...
     for sentence in wrong[:20]:
         print(f"{platform}, {database}: {sentence}", flush=True)
     row = (
-        platform, database, CHATS * MESSAGES, verdict.answers, verdict.marked, verdict.left,
-        run.kills, calls, f"{took:.0f} s", len(wrong),
+        platform, database, CHATS * MESSAGES, verdict.answers, len(run.commands), verdict.marked,
+        verdict.left, run.kills, calls, f"{took:.0f} s", len(wrong),
     )  # fmt: skip
     print(row, flush=True)
     return row
@@ -210,7 +287,7 @@ def run() -> Table:
     return Table(
         title=f"{CHATS} chats, {MESSAGES} messages each, on platforms that fail",
         columns=(
-            "platform", "database", "messages", "answered", "marked as repeats",
+            "platform", "database", "messages", "answered", "commands", "marked as repeats",
             "beginnings left", "kills", "calls", "took", "violations",
         ),
         rows=tuple(rows),
