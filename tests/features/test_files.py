@@ -6,7 +6,7 @@ import asyncio
 import errno
 import json
 import stat
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partialmethod
 from itertools import product as product_of
@@ -198,7 +198,7 @@ RUNS: dict[str, Callable[[], Awaitable[str]]] = {
 
 async def run_as(context: TurnContext, step: int, run: Callable[[], Awaitable[str]]) -> str:
     """Run a tool as a call of a step, again if there was one; its result, or what it refused."""
-    with enter_tool_call(CallKey(turn_id=context.turn, step=step, call_id="c")):
+    with enter_tool_call(CallKey(turn_id=context.turn, step=step, call_id="c"), nullcontext):
         try:
             return await run()
         except Killed:

@@ -47,7 +47,7 @@ ONLY = os.environ.get("CLEW_SOAK_ONLY", "")
 BACKGROUND, BACKGROUND_KILLS = 50, 20
 _GIGABYTE = 1_000_000_000
 #: Seconds for everything to end at the end of a part.
-_PATIENCE = 300
+_PATIENCE = 900
 
 Row = tuple[str, str, str, bool]
 Part = Callable[[str, str, Path], Iterator[Row]]
