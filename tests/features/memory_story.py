@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from clew.core.route import Route
+from clew.core.route import Route, local_route
 from tests.features.memory_world import open_memory
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from tests.features.memory_world import MemoryWorld
 
-#: Each has direct messages on a platform of its own; ``team`` is a group of all of them.
+#: Each talks on a front of its own, Ann at the operator's terminal; ``team`` is a group of all.
 ROUTES: Final = {
-    "ann": Route(platform="telegram", kind="dm", chat="1"),
+    "ann": local_route("talk"),
     "ben": Route(platform="slack", kind="dm", chat="D2"),
     "cem": Route(platform="discord", kind="dm", chat="3"),
     "team": Route(platform="telegram", kind="group", chat="-4"),
@@ -126,10 +126,13 @@ class Story:
             self.gone.add(forgotten.value)
             self.end.forgotten += 1
         else:
-            things = [f"{one} {place}" for one in THINGS for place in PLACES]
-            await self._tell(
-                world, name, random.choice([one for one in things if one not in facts])
-            )
+            thing = random.choice([one for one in self._list_things() if one not in facts])
+            await self._tell(world, name, thing)
+
+    def _list_things(self) -> list[str]:
+        """Return what is talked about by now: mostly the same by all."""
+        things = [f"{one} {place}" for one in THINGS for place in PLACES]
+        return things[: 4 + max(map(len, self.known.values()))]
 
     async def _tell(
         self, world: MemoryWorld, name: str, thing: str, *, instead_of: int | None = None
