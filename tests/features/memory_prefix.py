@@ -77,3 +77,10 @@ def insert_facts(t: Tx, count: int, scope: Scope = LOCAL) -> None:
             """,
             f"mem_{n}", scope, n, f"Person {n % 977} likes the number {n}.", 1_000 + n // 7,
         )  # fmt: skip
+        t.execute(
+            """
+            INSERT INTO memory_change (scope, version, fact, change, written_by, at)
+            VALUES ($1, $2, $3, 'added', 'agent', $4)
+            """,
+            scope, n, f"mem_{n}", 1_000 + n // 7,
+        )  # fmt: skip

@@ -92,21 +92,24 @@ def register(registry: Registry) -> None:
         },
         of_scope={
             "memory_scope": "scope", "memory_fact": "scope", "memory_change": "scope",
-            "memory_mark": "scope", "memory_proposal": "scope",
+            "memory_mark": "scope", "memory_proposal": "scope", "memory_file": "scope",
         },
         checks=CHECKS,
     )  # fmt: skip
 
-    async def forget_with_conversations(context: FeatureContext) -> None:
-        """Forget what was taken from conversations that were deleted, if the settings say so."""
-        if not settings.get().with_conversation:
-            return
-        from clew.features.memory import forgetting  # noqa: PLC0415  (needed by gateways only)
+    async def keep_in_step(context: FeatureContext) -> None:
+        """Forget what was taken from deleted conversations, and merge files, if that is wanted."""
+        if settings.get().with_conversation:
+            from clew.features.memory import forgetting  # noqa: PLC0415  (needed by gateways only)
 
-        await context.store.write(forgetting.forget_with_conversations)
+            await context.store.write(forgetting.forget_with_conversations)
+        if settings.get().files:
+            from clew.features.memory import file_sync  # noqa: PLC0415  (as above)
+
+            await file_sync.sync_files(context)
 
     registry.add_periodic(
-        forget_with_conversations, every=timedelta(minutes=1), name="facts of deleted conversations"
+        keep_in_step, every=timedelta(minutes=1), name="facts of conversations and files"
     )
 
     async def extract_facts(context: FeatureContext) -> None:
@@ -115,7 +118,7 @@ def register(registry: Registry) -> None:
 
         await extractor.extract_due(context, settings.get())
 
-    registry.add_periodic(extract_facts, every=timedelta(minutes=1), name="facts of conversations")
+    registry.add_periodic(extract_facts, every=timedelta(minutes=1), name="facts that are found")
     registry.add_after_turn("memory", tell_proposals)
     registry.add_instructions("memory", render_core)
 

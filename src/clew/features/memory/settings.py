@@ -18,6 +18,12 @@ class MemorySettings:
         False,
         "Forget what was taken from a conversation when that is deleted for good.",
     )
+    files: bool = setting(
+        FLAG,
+        False,
+        "Keep a file for each person and chat in `CLEW_HOME/memory`. Who edits it changes what is "
+        "remembered: a new line is a new fact, and one that is removed is forgotten.",
+    )
     recall: str = setting(
         choice_type(["tool", "auto"]),
         "tool",
