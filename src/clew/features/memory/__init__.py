@@ -93,6 +93,7 @@ def register(registry: Registry) -> None:
         of_scope={
             "memory_scope": "scope", "memory_fact": "scope", "memory_change": "scope",
             "memory_mark": "scope", "memory_proposal": "scope", "memory_file": "scope",
+            "memory_link": "scope",
         },
         checks=CHECKS,
     )  # fmt: skip
@@ -162,6 +163,21 @@ def _add_commands(registry: Registry) -> None:
             arguments="n",
         )
     )
+    registry.add_command(
+        Command(
+            name="link",
+            help="share what is remembered with your account on another platform",
+            run=run_link_command,
+            arguments="[code]",
+        )
+    )
+    registry.add_command(
+        Command(
+            name="unlink",
+            help="part this account from those with which it shares what is remembered",
+            run=run_unlink_command,
+        )
+    )
 
 
 async def render_core(context: TurnContext) -> str | None:
@@ -199,6 +215,20 @@ async def run_forget_command(call: CommandCall, argument: str) -> str:
     from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
 
     return await chat_commands.run_forget(call, argument)
+
+
+async def run_link_command(call: CommandCall, argument: str) -> str:
+    """Link two accounts of a person."""
+    from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
+
+    return await chat_commands.run_link(call, argument)
+
+
+async def run_unlink_command(call: CommandCall, argument: str) -> str:
+    """Part two accounts of a person."""
+    from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
+
+    return await chat_commands.run_unlink(call, argument)
 
 
 def _make_operation(name: str) -> object:

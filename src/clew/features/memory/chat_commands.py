@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.features.memory import facts, forgetting, front, proposals, writing
+from clew.features.memory import facts, forgetting, front, links, proposals, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.wording import format_fact, format_listed, format_proposals
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.core.scope import Scope
     from clew.features.memory.forgetting import Forgotten
     from clew.features.memory.proposals import Proposal
@@ -49,8 +51,40 @@ async def run_forget(call: CommandCall, argument: str) -> str:
     return forgetting.tell_forgotten(call.services, done)
 
 
+async def run_link(call: CommandCall, argument: str) -> str:
+    """Give a code, or link the account to the one that has given it."""
+    store, viewer = call.services.store, call.viewer
+    if not argument.strip():
+        code = await store.write(links.make_code, viewer)
+        return f"Write /link {code} from your other account within 10 minutes."
+    main = await store.write(links.link, viewer, argument)
+    if main is None:
+        raise UsageError("invalid or expired code: /link in the other account gives a new one")
+    await _renew_sessions(call, [viewer], main)
+    return "This account is linked: it shares what is remembered. /unlink parts it again."
+
+
+async def run_unlink(call: CommandCall, argument: str) -> str:
+    """Part the account from the others."""
+    if argument.strip():
+        raise UsageError("/unlink takes no arguments")
+    parted = await call.services.store.write(links.unlink, call.viewer)
+    if not parted:
+        raise UsageError("this account is not linked: /link gives a code for another one")
+    await _renew_sessions(call, parted, call.viewer)
+    return "The accounts are parted; the first one keeps what is remembered."
+
+
+async def _renew_sessions(call: CommandCall, scopes: Sequence[Scope], main: Scope) -> None:
+    """Have open conversations go on with the facts that they now have."""
+    for scope in scopes:
+        for one in await call.services.store.write(links.queue_new_sessions, scope, main):
+            call.services.work_on(one)
+
+
 def _run_proposed(t: Tx, viewer: Scope, words: list[str]) -> str:
     """List what is proposed, or answer: what is not accepted is declined."""
+    viewer = links.find_main(t, viewer)
     writing.lock_scope(t, viewer)
     waiting = proposals.list_waiting(t, viewer)
     if not words:
@@ -75,6 +109,7 @@ def _run_proposed(t: Tx, viewer: Scope, words: list[str]) -> str:
 
 
 def _list(t: Tx, viewer: Scope) -> str:
+    viewer = links.find_main(t, viewer)
     own, shared = facts.list_active(t, viewer), facts.list_active(t, SHARED)
     if not own and not shared:
         return _NONE_YET
@@ -85,16 +120,19 @@ def _list(t: Tx, viewer: Scope) -> str:
 
 
 def _show(t: Tx, viewer: Scope, name: str) -> str:
+    viewer = links.find_main(t, viewer)
     fact = facts.get_named(t, name, viewer=viewer)
     return front.format_details(t, fact, facts.list_replaced(t, fact))
 
 
 def _pin(t: Tx, viewer: Scope, name: str, on: bool) -> str:
+    viewer = links.find_main(t, viewer)
     fact = facts.get_named(t, name, viewer=viewer)
     return format_listed(writing.pin(t, fact, on=on, written_by=FactWriter.PERSON))
 
 
 def _edit(t: Tx, viewer: Scope, name: str, text: str) -> str:
+    viewer = links.find_main(t, viewer)
     fact = facts.get_named(t, name, viewer=viewer)
     return format_listed(writing.edit(t, fact, text, written_by=FactWriter.PERSON))
 
@@ -105,13 +143,18 @@ def _remember(t: Tx, call: CommandCall, name: str, text: str) -> str:
     made = writing.remember(
         t,
         writing.NewFact(
-            id=name, scope=call.viewer, text=text, written_by=FactWriter.PERSON, source=source
+            id=name,
+            scope=links.find_main(t, call.viewer),
+            text=text,
+            written_by=FactWriter.PERSON,
+            source=source,
         ),
     )
     return f"Remembered as {format_fact(made)}"
 
 
 def _forget(t: Tx, viewer: Scope, name: str) -> Forgotten:
+    viewer = links.find_main(t, viewer)
     if not name:
         raise UsageError("/forget needs the number of a fact: /memory lists them")
     fact = facts.get_named(t, name, viewer=viewer)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.core.entry import CAUSED_PATTERN
 from clew.core.rewound import find_rewound_spans
-from clew.features.memory import facts
+from clew.features.memory import facts, links
 from clew.features.memory.extraction_text import SpanMessage, format_message, write_prompt
 from clew.features.memory.facts import SHARED
 from clew.features.memory.wording import choose_core
@@ -88,7 +88,7 @@ def claim_span(t: Tx, conversation: ConversationId, rules: ExtractionRules) -> E
     after, owner = lock_row(t, conversation)
     if owner is not None and owner != rules.owner and t.is_alive(owner):
         return None
-    scope = conversations.get_scope(t, conversation)
+    scope = links.find_main(t, conversations.get_scope(t, conversation))
     end = _find_end(t, conversation)
     forgotten_at = read_forgotten(t, scope)
     start = max(forgotten_at, t.now - OLDEST // _MS)

@@ -126,7 +126,7 @@ def merge_file(
 ) -> MergedFile:
     """Make the changes of a file; doing it again changes nothing more."""
     writing.lock_scope(t, scope)
-    before = {} if written is None else written.facts
+    before: Mapping[str, tuple[str, int]] = {} if written is None else written.facts
     done = MergedFile()
     bullets = list(read_bullets(text))
     for bullet in bullets:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.ids import InboxId, new_session_id
-from clew.features.memory import facts, proposals, sources, writing
+from clew.features.memory import facts, links, proposals, sources, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.wording import format_place
 from clew.store.transactions import redactions
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.ids import ConversationId
+    from clew.core.scope import Scope
     from clew.features.memory.facts import Fact
     from clew.plugin import FeatureContext
     from clew.store.contract import Tx
@@ -54,7 +55,8 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
     texts = tuple(one.text for one in erased if one.text)
     proposals.erase_text(t, fact.scope, texts)
     named = _list_sources(t, erased)
-    scope = None if fact.scope == SHARED else fact.scope
+    told_scopes = links.list_told(t, fact.scope, ended=True)
+    scopes: list[Scope | None] = [None] if fact.scope == SHARED else [*told_scopes]
     marks = tuple(
         format_place(one.conversation, one.seq)
         for one in erased
@@ -63,6 +65,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
     holders = {
         name: None
         for text in (*texts, *marks)
+        for scope in scopes
         for name in redactions.list_holders(t, text, scope=scope)
     }
     told = tuple(dict.fromkeys([*holders, *named]))

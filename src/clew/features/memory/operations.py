@@ -11,7 +11,7 @@ from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams, RequestBody
 from clew.core.scope import LOCAL, Scope
 from clew.errors import NotFound
-from clew.features.memory import facts, forgetting, front, writing
+from clew.features.memory import facts, forgetting, front, links, writing
 from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.searching import RECALL
 from clew.wire.errors import ErrorCode
@@ -145,17 +145,19 @@ def find_scope(viewer: Scope, given: str | None) -> Scope:
 
 def describe_all(t: Tx, scope: Scope) -> list[dict[str, Any]]:
     """Return the facts of a scope, as programs get them."""
-    return front.describe_facts(t, facts.list_active(t, scope))
+    return front.describe_facts(t, facts.list_active(t, links.find_main(t, scope)))
 
 
 def search_facts(t: Tx, query: str, scope: Scope, *, limit: int) -> list[dict[str, Any]]:
     """Return the facts of a scope that a query is about, as programs get them."""
-    return front.describe_facts(t, RECALL.find_facts(t, query, scope, limit=limit))
+    return front.describe_facts(
+        t, RECALL.find_facts(t, query, links.find_main(t, scope), limit=limit)
+    )
 
 
 def describe_named(t: Tx, name: str, *, viewer: Scope) -> dict[str, Any]:
     """Return a fact, as programs get it."""
-    return front.describe_fact(t, facts.get_named(t, name, viewer=viewer))
+    return front.describe_fact(t, facts.get_named(t, name, viewer=links.find_main(t, viewer)))
 
 
 def add_fact(t: Tx, name: str, given: _AddFields, scope: Scope) -> dict[str, Any]:
@@ -164,7 +166,7 @@ def add_fact(t: Tx, name: str, given: _AddFields, scope: Scope) -> dict[str, Any
         t,
         writing.NewFact(
             id=name,
-            scope=scope,
+            scope=links.find_main(t, scope),
             text=given.text,
             kind=FactKind(given.kind),
             pinned=given.pinned,
@@ -178,7 +180,7 @@ def edit_fact(
     t: Tx, name: str, text: str | None, pinned: bool | None, *, viewer: Scope
 ) -> dict[str, Any]:
     """Change a fact; return it as programs get it."""
-    fact: Fact = facts.get_named(t, name, viewer=viewer)
+    fact: Fact = facts.get_named(t, name, viewer=links.find_main(t, viewer))
     if text is not None:
         fact = writing.edit(t, fact, text, written_by=FactWriter.PERSON)
     if pinned is not None:
@@ -188,7 +190,7 @@ def edit_fact(
 
 def forget_fact(t: Tx, name: str, *, viewer: Scope) -> Forgotten:
     """Erase a fact, also from what open sessions are sent."""
-    fact = facts.get_named(t, name, viewer=viewer)
+    fact = facts.get_named(t, name, viewer=links.find_main(t, viewer))
     return forgetting.forget(t, fact, written_by=FactWriter.PERSON)
 
 

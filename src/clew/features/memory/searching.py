@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.errors import SearchNotReady, UsageError
-from clew.features.memory import facts
+from clew.features.memory import facts, links
 from clew.features.memory.ranking import FactIndex
 from clew.store.search import search_messages
 from clew.store.transactions.conversations import get_scope
@@ -81,7 +81,13 @@ RECALL: Final = Recall()
 
 
 def _find_messages(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
-    """Return messages of exactly this scope: the local one sees all others in a search."""
+    """Return messages of exactly these scopes: the local one sees all others in a search."""
+    scopes = links.list_told(t, scope, ended=False)
+    found = [hit for one in scopes for hit in _find_messages_of(t, query, one)]
+    return found[:MAX_MESSAGES]
+
+
+def _find_messages_of(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
     found: list[SearchHit] = []
     cursor: str | None = None
     for _ in range(_PAGES):
@@ -90,4 +96,4 @@ def _find_messages(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
         cursor = page.next
         if cursor is None or len(found) >= MAX_MESSAGES:
             break
-    return found[:MAX_MESSAGES]
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from clew.clock import to_millis
-from clew.features.memory import facts
+from clew.features.memory import facts, links
 from clew.features.memory.facts import SHARED, FactState
 from clew.features.memory.searching import RECALL
 from clew.features.memory.wording import (
@@ -35,6 +35,7 @@ def render(t: Tx, scope: Scope) -> str | None:
     """Return what a session of a scope is told when it opens."""
     if not has_feature_tables(t, "memory"):
         return None  # a store that was opened without the feature
+    scope = links.find_main(t, scope)
     own, shared = _list_ranked(t, scope)
     scopes = facts.list_visible_scopes(scope)
     return render_core(own, shared, known=sum(facts.count_active(t, one) for one in scopes))
@@ -54,6 +55,7 @@ def make_note(t: Tx, context: TurnContext, *, recalls: bool) -> list[Note]:
 
     With ``recalls`` also what is known about its first message, beside the core.
     """
+    own = links.find_main(t, context.scope)
     behind = t.fetch_all(
         """
         SELECT s.scope, s.version, m.version FROM memory_scope s
@@ -62,7 +64,7 @@ def make_note(t: Tx, context: TurnContext, *, recalls: bool) -> list[Note]:
         ORDER BY s.scope
         """,
         context.session,
-        *facts.list_visible_scopes(context.scope),
+        *facts.list_visible_scopes(own),
     )
     is_first = any(told is None for _, _, told in behind)
     lines: list[str] = []
@@ -71,12 +73,12 @@ def make_note(t: Tx, context: TurnContext, *, recalls: bool) -> list[Note]:
         after = _find_told(t, context, scope, now) if told is None else told
         lines += _list_news(t, scope, after, now)
     notes = [Note(text=format_note(lines))] if lines else []
-    if recalls and is_first and (found := _recall(t, context)):
+    if recalls and is_first and (found := _recall(t, context, own)):
         notes.append(Note(text=format_recalled(found)))
     return notes
 
 
-def _recall(t: Tx, context: TurnContext) -> list[Fact]:
+def _recall(t: Tx, context: TurnContext, own: Scope) -> list[Fact]:
     """Return the facts that the message which begins is about, without those of the core."""
     said = t.fetch_value(
         """
@@ -87,8 +89,8 @@ def _recall(t: Tx, context: TurnContext) -> list[Fact]:
     )
     if not said or not said.strip():
         return []
-    core = {fact.id for one in choose_told(*_list_ranked(t, context.scope)) for fact in one}
-    found = RECALL.find_facts(t, said[:_MAX_QUERY], context.scope, limit=_MAX_RECALLED + len(core))
+    core = {fact.id for one in choose_told(*_list_ranked(t, own)) for fact in one}
+    found = RECALL.find_facts(t, said[:_MAX_QUERY], own, limit=_MAX_RECALLED + len(core))
     return [fact for fact in found if fact.id not in core][:_MAX_RECALLED]
 
 

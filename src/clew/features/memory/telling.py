@@ -10,7 +10,7 @@ from clew.core.delivery import DeliveryKind
 from clew.core.entry import EntryKind, NewEntry
 from clew.core.ids import DeliveryId, EntryId
 from clew.engine.turn_log import NOTICE_FORMAT
-from clew.features.memory import proposals, writing
+from clew.features.memory import links, proposals, writing
 from clew.features.memory.wording import format_proposals
 from clew.store.feature_migrations import has_feature_tables
 from clew.store.transactions import conversations, entries, inbox, leases
@@ -30,7 +30,8 @@ def is_untold(t: Tx, conversation: ConversationId) -> bool:
     """Return whether there is something to tell in a conversation."""
     if not has_feature_tables(t, "memory"):
         return False  # a store that was opened without the feature
-    return bool(proposals.list_untold(t, conversations.get_scope(t, conversation)))
+    scope = links.find_main(t, conversations.get_scope(t, conversation))
+    return bool(proposals.list_untold(t, scope))
 
 
 def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
@@ -43,8 +44,9 @@ def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
     turn = find_last_done_turn(t, conversation)
     if turn is None or known.adhoc or not is_attended(inbox.read_payloads(t, turn.id)):
         return False
-    writing.lock_scope(t, known.scope)
-    if not (found := proposals.list_untold(t, known.scope)):
+    scope = links.find_main(t, known.scope)
+    writing.lock_scope(t, scope)
+    if not (found := proposals.list_untold(t, scope)):
         return False
     text = format_proposals(found)
     _append_notice(t, conversation, found[-1], text, owner)

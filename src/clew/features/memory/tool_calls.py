@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.features.memory import facts, writing
+from clew.features.memory import facts, links, writing
 from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.forgetting import forget as forget_everywhere
 from clew.features.memory.forgetting import tell_forgotten
@@ -48,7 +48,7 @@ def _remember(t: Tx, context: TurnContext, text: str, kind: str, instead_of: int
         t,
         writing.NewFact(
             id=f"mem_{_get_key(context).make_digest()[:20]}",
-            scope=context.scope,
+            scope=links.find_main(t, context.scope),
             text=text,
             kind=FactKind(kind),
             written_by=FactWriter.AGENT,
@@ -82,7 +82,7 @@ def _format_known(fact: Fact) -> str:
 
 
 def _find(t: Tx, context: TurnContext, query: str) -> Recalled:
-    found = RECALL.find(t, query, context.scope)
+    found = RECALL.find(t, query, links.find_main(t, context.scope))
     writing.mark_used(t, found.facts)
     # A message that was made from text of strangers brings that text along.
     if any(is_tainted(t, one) for one in {hit.conversation_id for hit in found.messages}):
@@ -98,5 +98,5 @@ async def forget(number: int) -> str:
 
 
 def _forget(t: Tx, context: TurnContext, number: int) -> Forgotten:
-    fact = facts.get_numbered(t, context.scope, number)
+    fact = facts.get_numbered(t, links.find_main(t, context.scope), number)
     return forget_everywhere(t, fact, written_by=FactWriter.AGENT)
