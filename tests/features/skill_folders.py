@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ def write_broken(folder: Path, outside: Path) -> dict[str, str]:
     write_skill(folder / "bad-yaml", "---\nname: [a\ndescription: {\n---\nx\n")
     write_skill(folder / "nothing", "---\nname: nothing\n---\n")
     write_skill(folder / "latin", b"---\nname: latin\ndescription: caf\xe9\n---\nx\n")
+    write_skill(folder / "nul", make_skill("nul", "A", "zero\0"))
+    named = write_skill(folder / "name", make_skill("name", "With the name of a file in Latin-1"))
+    (named / os.fsdecode(b"caf\xe9")).write_text("coffee")
     write_skill(folder / "huge", make_skill("huge", "A long one", "x" * 10_000_000))
     linked = write_skill(folder / "leaves", make_skill("leaves", "It leads out"))
     (linked / "key").symlink_to(outside / "secret")
@@ -108,6 +112,8 @@ def write_broken(folder: Path, outside: Path) -> dict[str, str]:
         "bad-yaml": "is not YAML",
         "nothing": "has no description",
         "latin": "not UTF-8",
+        "nul": "the character NUL",
+        "name": "the name of a file is not UTF-8",
         "huge": "bytes, and 200,000 are allowed",
         "leaves": "leads out of its folder",
         "elsewhere": "symbolic link",

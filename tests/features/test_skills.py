@@ -9,12 +9,17 @@ import socket
 import subprocess
 from typing import TYPE_CHECKING
 
+from httpx2 import ASGITransport, AsyncClient
+
+from clew.api.app import create_app
 from clew.cli.entry_point import run_command
 from clew.core.route import local_route
 from clew.features import files, memory, shell
 from clew.features.skills.catalogue import MAX_BYTES, render_catalogue, search_skills
 from clew.features.skills.library import list_sources, load_library
 from clew.features.skills.trust import trust
+from clew.plugin.loading import load_settings_with_features
+from clew.runtime import open_application
 from tests.features.delegation_world import do
 from tests.features.memory_world import HOME
 from tests.features.skill_attacks import ATTACKS, make_attack
@@ -37,6 +42,15 @@ if TYPE_CHECKING:
     from tests.features.skills_world import SkillsWorld
 
 OTHER = local_route("other")
+#: A plugin that brings skills.
+PLUGIN = """
+from pathlib import Path
+from clew.plugin import hookimpl
+
+@hookimpl
+def register(registry):
+    registry.add_skills(Path(__file__).with_name("more"))
+"""
 
 
 async def load(world: SkillsWorld) -> SkillLibrary:
@@ -104,7 +118,8 @@ async def test_trust_is_given_to_what_was_shown_and_ends_with_any_change(
         assert "(changed)" in changed
         assert "changed since it was trusted: changed: scripts/fields.py" in changed
         old = (await load(world)).trusted_digests["home", "pdf-forms"]
-        assert "look at it again" in await world.command(f"/skills trust pdf-forms {old[:12]}")
+        assert "look at it again" in await world.command(f"/skills trust pdf-forms {old}")
+        assert "is not its digest" in await world.command(f"/skills trust pdf-forms {old[:12]}")
         script.write_text("print('fields')\n", encoding="utf-8")
         assert (await load(world)).is_trusted((await load(world)).get("pdf-forms"))
         script.chmod(0o755)
@@ -321,3 +336,30 @@ async def test_a_skill_that_the_agent_writes_is_a_draft_that_a_person_sees_as_a_
         shown = await world.command("/skills trust draft")
         assert "-Be kind.\n+Be quick." in shown
         assert "draft (changed)" in shown
+
+
+async def test_programs_look_at_skills_of_plugins_and_trust_what_they_saw(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_published(home / "plugins" / "more")
+    (home / "plugins" / "shop.py").write_text(PLUGIN)
+    (home / "config.toml").write_text('[plugins]\nenabled = ["shop"]\n')
+    flags = {"model.name": "offline"}
+    settings = load_settings_with_features(home=home, flags=flags, environ={})
+    async with (
+        open_application(settings, role="test") as product,
+        AsyncClient(
+            transport=ASGITransport(create_app(product.engine, settings)),
+            base_url="http://localhost",
+        ) as http,
+    ):
+        listed = (await http.get("/api/skills")).json()["items"]
+        assert {(one["source"], one["state"]) for one in listed} == {("plugin shop", "new")}
+        seen = (await http.get("/api/skills/weather")).json()
+        assert (seen["hosts"], seen["changes"]) == (["wttr.in"], [])
+        path = "/api/skills/weather/trust"
+        other = "0" * 64
+        assert (await http.post(path, json={"digest": other})).status_code == 400
+        trusted = (await http.post(path, json={"digest": seen["digest"]})).json()
+        assert (trusted["state"], trusted["decided_by"]) == ("trusted", "local")
+        assert (await http.delete(path)).json()["state"] == "new"
+        assert (await http.delete(path)).status_code == 404

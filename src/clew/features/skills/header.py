@@ -65,12 +65,14 @@ def decode_skill(content: bytes) -> str:
     """
     Return the text of a ``SKILL.md``, without a byte order mark, its lines ended by LF.
 
-    :raises BadSkill: if it is not UTF-8
+    :raises BadSkill: if it is not text in UTF-8
     """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadSkill(f"SKILL.md is not UTF-8 (byte {error.start})") from None
+    if "\0" in text:
+        raise BadSkill("SKILL.md holds the character NUL")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -146,6 +146,8 @@ def _walk(source: SkillSource) -> Iterator[Path | SkillProblem]:
             yield folder
             continue
         yield from (_problem(source, Path(one), _LINKED) for one in entries if _is_linked(one))
+        if not all(is_text(one.name) for one in entries):
+            yield _problem(source, folder, "it holds a name that is not UTF-8, which is left out")
         if depth <= _MAX_DEPTH:
             inner = filter(_may_hold_skills, reversed(entries))
             waiting += [(Path(one), depth + 1) for one in inner]
@@ -154,11 +156,17 @@ def _walk(source: SkillSource) -> Iterator[Path | SkillProblem]:
 
 def _is_linked(entry: os.DirEntry[str]) -> bool:
     """Return whether it is a link to a skill; most links lead nowhere near one."""
-    return entry.is_symlink() and Path(entry, SKILL_FILE).is_file()
+    return is_text(entry.name) and entry.is_symlink() and Path(entry, SKILL_FILE).is_file()
 
 
 def _may_hold_skills(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+    usable = not entry.name.startswith(".") and is_text(entry.name)
+    return usable and entry.is_dir(follow_symlinks=False)
+
+
+def is_text(name: str) -> bool:
+    """Return whether a name of a file is UTF-8, so that it can be stored and told."""
+    return not any("\ud800" <= one <= "\udfff" for one in name)
 
 
 def _problem(source: SkillSource, folder: Path, reason: str) -> SkillProblem:
@@ -244,6 +252,8 @@ def _list_files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_re
         raise BadSkill(f"it has folders in more than {_MAX_BELOW} others")
     for entry in sorted(os.scandir(folder / below), key=lambda one: one.name):
         path = f"{below}{entry.name}"
+        if not is_text(path):
+            raise BadSkill(f"the name of a file is not UTF-8: {path!r}")
         state = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(state.st_mode):
             yield from _list_files(folder, f"{path}/")

@@ -41,8 +41,10 @@ async def tell_untrusted(context: FeatureContext, conversation: ConversationId) 
 def _list_untold(t: Tx, conversation: ConversationId, settings: Settings) -> list[SkillTrust]:
     if not has_feature_tables(t, "skills"):
         return []  # a store that was opened without the feature
+    if not (untold := trust.list_untold(t)):
+        return []
     known = {one.name for one in list_sources(settings, get_scope(t, conversation))}
-    return [one for one in trust.list_untold(t) if one.source in known]
+    return [one for one in untold if one.source in known]
 
 
 def _tell(t: Tx, conversation: ConversationId, settings: Settings, owner: OwnerId) -> None:

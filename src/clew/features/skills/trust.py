@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from clew.features.skills.scanning import Skill
     from clew.store.contract import Tx
 
-#: Characters of a digest by which a person names it.
-SHORT: Final = 12
+#: Characters of a digest by which a person names it: 128 bits. Of two texts that are made to have
+#: the same shorter beginning, one could be shown and the other one trusted.
+SHORT: Final = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
