@@ -229,7 +229,9 @@ async def check_endpoint(
     if any(name in what for name in named):
         hidden = await send(http, request(endpoint, theirs[kind]))
         assert hidden.status_code == 404, what
-    if not what.endswith(("/events", "/hooks/{name}")):
+    if what.endswith("/skills/{name}/trust"):
+        assert (await send(http, request(endpoint, mine[kind]))).status_code in {400, 404}, what
+    elif not what.endswith(("/events", "/hooks/{name}")):
         shown = await send(http, request(endpoint, mine[kind]))
         assert shown.status_code not in {401, 404}, what
         assert "of the owner" not in shown.text, what
