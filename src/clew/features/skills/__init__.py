@@ -96,14 +96,12 @@ async def render_skills(context: TurnContext) -> str | None:
 
 
 async def has_skills(context: TurnContext) -> bool:
-    """Return whether the model may load a skill."""
+    """Return whether there is a skill that the model may load, or was before it changed."""
     if not may_have_skills(context):
         return False
-    from clew.features.skills.library import list_sources, load_library  # noqa: PLC0415  (as above)
+    from clew.features.skills import session_text  # noqa: PLC0415  (only where there are skills)
 
-    services = context.services
-    library = await load_library(services.store, list_sources(services.settings, context.scope))
-    return bool(library.trusted)
+    return await session_text.has_trusted(context)
 
 
 def find_narrowings(t: Tx, context: TurnContext) -> Sequence[CallNarrowing]:

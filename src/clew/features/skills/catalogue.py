@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _size(text: str) -> int:
 def search_skills(skills: Sequence[Skill], query: str) -> str:
     """Return the skills that a query is about, the best first."""
     wanted = set(split_words(query))
-    words = {one.name: _count_words(one) for one in skills}
+    words = {one.name: _count_words(one.name, one.header.description) for one in skills}
     rarity = Counter(word for found in words.values() for word in found)
     scored = [(_score(wanted, words[one.name], rarity, len(skills)), one) for one in skills]
     found = sorted(
@@ -134,9 +135,10 @@ def split_words(text: str) -> list[str]:
     return [*words, *(f"{word[:_STEM]}…" for word in words if len(word) > _STEM)]
 
 
-def _count_words(skill: Skill) -> Counter[str]:
-    words = Counter(dict.fromkeys(split_words(skill.header.description), 1))
-    words.update(dict.fromkeys(split_words(skill.name), 2))
+@lru_cache(maxsize=4_096)
+def _count_words(name: str, description: str) -> Counter[str]:
+    words = Counter(dict.fromkeys(split_words(description), 1))
+    words.update(dict.fromkeys(split_words(name), 2))
     return words
 
 

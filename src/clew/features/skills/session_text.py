@@ -37,6 +37,13 @@ async def render(context: TurnContext) -> str | None:
     return "\n\n".join(part for part in parts if part) or None
 
 
+async def has_trusted(context: TurnContext) -> bool:
+    """Return whether a skill of the scope's folders is trusted, as it is now or was."""
+    services = context.services
+    sources = {one.name for one in list_sources(services.settings, context.scope)}
+    return any(name in sources for name, _ in await services.store.read(trust.list_trusted))
+
+
 async def find_folders(context: TurnContext) -> list[Path]:
     """Return the folders of the skills in force; those of the workspace are readable anyway."""
     services = context.services
