@@ -114,10 +114,14 @@ async def test_an_extraction_that_is_killed_repeated_or_no_good_changes_nothing_
         second = await _claim(world, other)
         assert second.prompt == first.prompt
         many = "\n".join(f"fact | #1 | Ann likes tea number {n}." for n in range(40))
-        for asked, rules in ((second, other), (first, mine), (second, other)):
-            await write(extraction.store_facts, asked, _answer(many), rules, f"usg_{rules.owner}")
-        assert await _waiting(world) == [f"Ann likes tea number {n}." for n in range(5)]
+        late = ((first, mine), (second, other))
+        for (asked, rules), text in zip(
+            ((second, other), *late), (many[:35], many, many), strict=True
+        ):
+            await write(extraction.store_facts, asked, _answer(text), rules, f"usg_{rules.owner}")
+        assert await _waiting(world) == ["Ann likes tea number 0."], "the span is read already"
         assert await world.store.read(_count_usage) == 2, "both were asked"
+        assert await ask(many, mine) == [f"Ann likes tea number {n}." for n in range(5)]
         await world.command("/memory proposed none", ANN)
         assert await ask(many, mine) == [], "what was declined is not proposed again"
         for garbage in ("I cannot help with that.", '{"facts": 3}', "fact | 1 | no number", "NONE"):
