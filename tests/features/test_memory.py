@@ -79,8 +79,30 @@ async def test_what_is_forgotten_is_sent_no_more_and_its_source_is_named(
             await world.say("what do you know?", route)
             assert "code word is" not in json.dumps(world.sent[-1].raw)
         assert len(world.sent) == before + 3
+        # What the log has of it is not recalled, until it is said again.
+        assert "code word is" not in await world.call("recall", OTHER, query="code word")
+        assert "code word is" not in world.last_request()
+        await world.say("Please note: ANN'S CODE WORD IS Grünkohl 7!", local_route("third"))
+        assert "CODE WORD IS" in await world.call("recall", OTHER, query="code word")
         assert "code word is" in (await world.engine.read_entries(talk))[0].text, "the log stays"
         assert [one.text for one in await world.facts()] == [None]
+        await world.check()
+
+
+async def test_a_closed_conversation_that_is_taken_up_again_goes_on_without_what_was_forgotten(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with open_memory(tmp_path, store_url) as world:
+        await world.call("remember", fact="Ann's code word is Grünkohl.")
+        await world.say("And how are you?")
+        talk = await world.conversation()
+        await world.command("/new")
+        await world.settle()
+        await world.command("/forget 1", OTHER)
+        await world.settle()
+        await world.engine.wait_for_input(await world.engine.submit("hello", target=talk))
+        assert "how are you" in world.last_request()
+        assert "code word is" not in world.last_request()
         await world.check()
 
 

@@ -37,6 +37,14 @@ MEMORY = (
         test=f"{_FORGOTTEN}[sqlite]",
     ),
     Mutation(
+        name="memory-withheld",
+        mechanism="what the log has of a forgotten text is not recalled",
+        file=f"{_MEMORY}/searching.py",
+        old="if not is_withheld(t, hit, withheld)",
+        new="if True or is_withheld(t, hit, withheld)",
+        test=f"{_FORGOTTEN}[sqlite]",
+    ),
+    Mutation(
         name="memory-quotation",
         mechanism="what quotes a forgotten message goes as well",
         file="src/clew/store/transactions/redactions.py",

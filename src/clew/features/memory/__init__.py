@@ -92,7 +92,8 @@ def register(registry: Registry) -> None:
         },
         of_scope={
             "memory_scope": "scope", "memory_fact": "scope", "memory_change": "scope",
-            "memory_mark": "scope", "memory_proposal": "scope", "memory_file": "scope",
+            "memory_mark": "scope", "memory_proposal": "scope",
+            "memory_withheld": "scope", "memory_file": "scope",
             "memory_link": "scope",
         },
         checks=CHECKS,

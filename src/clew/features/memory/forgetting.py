@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from clew.core.ids import InboxId, new_session_id
 from clew.features.memory import facts, links, proposals, sources, writing
 from clew.features.memory.facts import SHARED, FactWriter
+from clew.features.memory.withheld import withhold
 from clew.features.memory.wording import format_place
 from clew.store.transactions import redactions
 from clew.store.transactions.redactions import Redaction
@@ -57,6 +58,7 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
     named = _list_sources(t, erased)
     told_scopes = links.list_told(t, fact.scope, ended=True)
     scopes: list[Scope | None] = [None] if fact.scope == SHARED else [*told_scopes]
+    withhold(t, texts, [SHARED] if fact.scope == SHARED else told_scopes)
     marks = tuple(
         format_place(one.conversation, one.seq)
         for one in erased

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from clew.core.search import fold_text, split_units
+from clew.features.memory.words import list_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,4 +80,4 @@ class FactIndex:
 
 def _join_words(text: str) -> str:
     """Return the words of a text, each between two spaces of its own."""
-    return "".join(f" {unit} " for unit in split_units(fold_text(text)) if unit[0].isalnum())
+    return "".join(f" {word} " for word in list_words(text))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from clew.errors import SearchNotReady, UsageError
 from clew.features.memory import facts, links
 from clew.features.memory.ranking import FactIndex
+from clew.features.memory.withheld import is_withheld, read_withheld
 from clew.store.search import search_messages
 from clew.store.transactions.conversations import get_scope
 
@@ -89,10 +90,12 @@ def _find_messages(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
 
 def _find_messages_of(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
     found: list[SearchHit] = []
+    withheld = read_withheld(t, scope)
     cursor: str | None = None
     for _ in range(_PAGES):
         page = search_messages(t, query, viewer=scope, limit=50, cursor=cursor)
-        found += [hit for hit in page.items if get_scope(t, hit.conversation_id) == scope]
+        ours = (hit for hit in page.items if get_scope(t, hit.conversation_id) == scope)
+        found += [hit for hit in ours if not is_withheld(t, hit, withheld)]
         cursor = page.next
         if cursor is None or len(found) >= MAX_MESSAGES:
             break

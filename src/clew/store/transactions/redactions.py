@@ -14,7 +14,7 @@ from clew.core.session import Head
 from clew.core.session_base import EntryRange, InlineMessage, merge_ranges
 from clew.store.transactions import inbox, leases
 from clew.store.transactions.context import read_head_context
-from clew.store.transactions.sessions import find_session_by_operation, rotate_session
+from clew.store.transactions.sessions import end_session, find_session_by_operation, rotate_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def queue_redaction(
 
 def list_holders(t: Tx, text: str, *, scope: Scope | None) -> list[ConversationId]:
     """
-    Return the open conversations whose instructions or context may have a text.
+    Return the conversations whose instructions or context may have a text.
 
     ``scope``: only its conversations; ``None`` for those of all.
     """
@@ -82,10 +82,10 @@ def list_holders(t: Tx, text: str, *, scope: Scope | None) -> list[ConversationI
     return t.fetch_column(
         """
         SELECT h.conversation_id FROM head h
-        JOIN session s ON s.id = h.session_id AND s.ended_at IS NULL
+        JOIN session s ON s.id = h.session_id
         JOIN conversation c ON c.id = h.conversation_id AND c.deleting_at IS NULL
         WHERE ($2 = '' OR c.scope = $2) AND (
-            s.instructions LIKE $1
+            (s.ended_at IS NULL AND s.instructions LIKE $1)
             OR EXISTS (
                 SELECT 1 FROM entry e WHERE e.conversation_id = c.id AND e.seq > s.opened_seq
                     AND e.message LIKE $1
@@ -117,18 +117,16 @@ def redact_context(
     """
     Open a session whose context and instructions do not have the texts.
 
-    Repeating it with the same ``operation`` returns the same session. ``None`` if the
-    conversation is closed.
+    Repeating it with the same ``operation`` returns the same session. A closed conversation
+    stays closed, and is continued from a session without them; then ``None`` is returned.
 
     :raises LeaseLost: if the lease is not held any more
     """
     if (done := find_session_by_operation(t, operation)) is not None:
-        return done
+        return done if done.is_open else None
     last_seq = leases.verify_lease_for_write(t, lease)
     found = read_head_context(t, lease.conversation_id)
-    if not found.session.is_open:
-        return None
-    return rotate_session(
+    opened = rotate_session(
         t,
         lease,
         operation=operation,
@@ -137,6 +135,10 @@ def redact_context(
         reason=reasons.FORGET,
         session_ids=session_ids,
     )
+    if found.session.end_reason is None:
+        return opened
+    end_session(t, opened.id, found.session.end_reason)
+    return None
 
 
 def _redact_messages(found: Context, wanted: Redaction) -> Iterator[BaseItem]:
