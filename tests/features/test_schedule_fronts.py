@@ -13,7 +13,7 @@ from clew.commands.runner import CommandRunner
 from clew.core.scope import scope_of
 from clew.errors import UsageError
 from clew.features import schedule
-from clew.features.schedule.editing import move_to_zone
+from clew.features.schedule.editing import ScheduleEdit, edit_schedule
 from clew.plugin.registry import Features
 from clew.runtime import make_command_registry
 from clew.testing import Calls, ScriptedCall, Text
@@ -90,11 +90,35 @@ async def test_a_job_that_moves_to_another_zone_fires_by_its_clocks_and_nothing_
     async with open_jobs(tmp_path, store_url) as world:
         job = await world.add(zone="Europe/Berlin", **schedule)
         for zone in zones:
-            await world.store.write(move_to_zone, job, zone)
+            await world.store.write(edit_schedule, job, ScheduleEdit(zone=zone))
         assert (await world.get(job)).zone == zones[-1]
         await world.step(days=1.99)
         fired = [from_millis(fire.slot) for fire in await world.fires(job)]
         assert [f"{slot:%d %H:%M}" for slot in fired][: len(slots)] == slots
+
+
+@pytest.mark.parametrize(
+    ("edit", "slots"),
+    [
+        (ScheduleEdit(cron="15 * * * *"), ["29 13:15", "29 14:15"]),
+        (ScheduleEdit(cron="0 8 * * *", zone="America/New_York"), ["29 13:00", "30 13:00"]),
+        # Counted from now.
+        (ScheduleEdit(every="2h"), ["29 14:30", "29 16:30"]),
+        (ScheduleEdit(at="2026-11-30T01:00"), ["30 00:00"]),
+    ],
+)
+async def test_a_job_whose_schedule_is_edited_keeps_its_log_and_fires_by_the_new_one(
+    tmp_path: Path, store_url: str, edit: ScheduleEdit, slots: list[str]
+) -> None:
+    async with open_jobs(tmp_path, store_url) as world:
+        job = await world.add(zone="Europe/Berlin", every="30m")
+        await world.step(minutes=30)
+        await world.store.write(edit_schedule, job, edit)
+        await world.step(days=1.5)
+        fired = [f"{from_millis(fire.slot):%d %H:%M}" for fire in await world.fires(job)]
+        assert fired[: len(slots) + 1] == ["29 12:30", *slots]
+        with pytest.raises(UsageError, match="nothing changes"):
+            await world.store.write(edit_schedule, job, ScheduleEdit())
 
 
 async def test_a_zone_is_changed_once_what_is_due_by_the_old_one_has_its_row(
@@ -104,11 +128,11 @@ async def test_a_zone_is_changed_once_what_is_due_by_the_old_one_has_its_row(
         job = await world.add(zone="Europe/Berlin", cron="0 14 * * *")
         world.clock.move(hours=3)
         with pytest.raises(UsageError, match="is due since 2026-11-29T13:00Z"):
-            await world.store.write(move_to_zone, job, "America/New_York")
+            await world.store.write(edit_schedule, job, ScheduleEdit(zone="America/New_York"))
         await world.step()
         # By the clock there 14:00 comes again, and a clock that is put back finds no old slot.
         world.clock.move(hours=-2.5)
-        await world.store.write(move_to_zone, job, "Europe/Paris")
+        await world.store.write(edit_schedule, job, ScheduleEdit(zone="Europe/Paris"))
         await world.step(days=1)
         assert await world.states(job) == ["done"]
         await world.step(hours=2)
@@ -116,7 +140,7 @@ async def test_a_zone_is_changed_once_what_is_due_by_the_old_one_has_its_row(
             "29 13", "30 13",
         ]  # fmt: skip
         with pytest.raises(UsageError, match="no time zone 'Mars'"):
-            await world.store.write(move_to_zone, job, "Mars")
+            await world.store.write(edit_schedule, job, ScheduleEdit(zone="Mars"))
 
 
 @pytest.mark.both_databases
@@ -140,6 +164,11 @@ async def test_a_person_lists_shows_and_changes_jobs_in_the_chat(
         assert other.id not in await say("/jobs")
         assert "there is no job" in (await say(f"/jobs remove {other.id}")).lower()
         assert "(every 1h, Asia/Tokyo)" in await say(f"/jobs zone {job.id} Asia/Tokyo")
+        edited = await say(f"/jobs cron {job.id} 30 8 * * 1-5")
+        assert "(cron 30 8 * * 1-5, Asia/Tokyo)" in edited
+        assert "(cron 0 * * * *, Asia/Tokyo)" in await say(f"/jobs cron {job.id} @hourly")
+        assert "(every 1h, Asia/Tokyo)" in await say(f"/jobs every {job.id} 1h")
+        assert "five fields" in await say(f"/jobs cron {job.id} 8")
         assert "paused by hand" in await say(f"/jobs pause {job.id}")
         await world.step(hours=2.5)
         assert await world.states(job) == []
@@ -192,6 +221,8 @@ def test_programs_and_the_command_line_manage_jobs(tmp_path: Path) -> None:
         assert [one["id"] for one in http.get("/api/jobs").json()["items"]] == [added["id"]]
     edited = clew.data("cron", "edit", added["id"], "--zone", "America/New_York")
     assert edited["zone"] == "America/New_York"
+    edited = clew.data("cron", "edit", added["id"], "--every", "3h")
+    assert (edited["schedule"], edited["zone"]) == ({"every": "3h"}, "America/New_York")
     frames = [
         RpcRequest(id=n, method=f"job.{action}", params={"job": added["id"]})
         for n, action in enumerate(("pause", "resume", "remove"))

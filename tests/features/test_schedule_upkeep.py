@@ -16,7 +16,7 @@ from clew.core.route import Route
 from clew.core.scope import LOCAL
 from clew.errors import UsageError
 from clew.features.schedule import front
-from clew.features.schedule.editing import move_to_zone
+from clew.features.schedule.editing import ScheduleEdit, edit_schedule
 from clew.features.schedule.jobs import JobKind, JobState, list_jobs
 from clew.features.schedule.pruning import prune_jobs
 from clew.features.schedule.service import Scheduler
@@ -154,7 +154,7 @@ async def test_a_zone_that_is_changed_while_a_slot_fires_loses_none_and_doubles_
 async def _move(world: JobWorld, job: ScheduledJob, zone: str) -> bool:
     """Move a job, unless its slot comes first."""
     try:
-        await world.store.write(move_to_zone, job, zone)
+        await world.store.write(edit_schedule, job, ScheduleEdit(zone=zone))
     except UsageError as error:
         return "is due since" not in str(error)
     return True

@@ -20,6 +20,7 @@ from clew.clock import now_millis
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL
 from clew.features.schedule import operations
+from clew.features.schedule.editing import ScheduleEdit
 from clew.features.schedule.settings import ScheduleSettings, find_zone_name
 
 if TYPE_CHECKING:
@@ -184,14 +185,23 @@ def run(program: CliContext, *, job: str, as_json: bool) -> None:
     _change(program, "run", job, as_json=as_json)
 
 
-@cron.command(epilog=format_examples("clew cron edit job_0123 --zone America/New_York"))
+@cron.command(
+    epilog=format_examples(
+        "clew cron edit job_0123 --zone America/New_York",
+        'clew cron edit job_0123 --cron "30 8 * * 1-5"',
+    )
+)
 @_JOB_ARGUMENT
-@click.option("--zone", metavar="NAME", required=True, help="By whose clocks it fires from now on.")
+@click.option("--zone", metavar="NAME", help="By whose clocks it fires from now on.")
+@click.option("--at", metavar="TIME", help="Once: 2026-12-01T08:00.")
+@click.option("--every", metavar="PERIOD", help="Again and again, counted from now: 15m, 2h, 1d.")
+@click.option("--cron", metavar="FIELDS", help='Five fields: "0 8 * * 1-5".')
 @json_option
 @pass_cli_context
-def edit(program: CliContext, *, job: str, zone: str, as_json: bool) -> None:
-    """Move a job to another time zone; its log stays, and 08:00 is then 08:00 there."""
-    edited = _run(program, lambda t, _: operations.edit_named(t, job, zone=zone, viewer=LOCAL))
+def edit(program: CliContext, *, job: str, as_json: bool, **given: str | None) -> None:
+    """Change the times of a job, its time zone, or both; its log stays."""
+    changed = ScheduleEdit(**given)
+    edited = _run(program, lambda t, _: operations.edit_named(t, job, changed, viewer=LOCAL))
     _print_job(edited, as_json=as_json)
 
 

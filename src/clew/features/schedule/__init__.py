@@ -83,7 +83,7 @@ def register(registry: Registry) -> None:
             name="jobs",
             help="list what runs by itself, show a job, or pause, resume, run or remove it",
             run=run_jobs_command,
-            arguments="[id|pause id|resume id|run id|remove id]",
+            arguments="[id|pause id|resume id|run id|remove id|zone, at, every or cron id value]",
         )
     )
     for name in OPERATIONS:

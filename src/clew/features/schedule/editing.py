@@ -1,7 +1,8 @@
-"""Changes of a job's zone: its next times follow the new one, and its log stays."""
+"""Changes of a job's schedule: its next times follow the new one, and its log stays."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,46 +17,69 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def move_to_zone(t: Tx, job: ScheduledJob, zone: str) -> ScheduledJob:
-    """
-    Have a job fire by the clocks of another zone, from now on.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScheduleEdit:
+    """What changes: the zone, the times, or both; at most one of ``at``, ``every``, ``cron``."""
 
-    A time of day stays as it is written: 08:00 is then 08:00 there. A period is counted on.
+    zone: str | None = None
+    at: str | None = None
+    every: str | None = None
+    cron: str | None = None
 
-    :raises UsageError: if there is no such zone, or a time is due that was not looked at yet
+    @property
+    def has_times(self) -> bool:
+        return any((self.at, self.every, self.cron))
+
+
+def edit_schedule(t: Tx, job: ScheduledJob, edit: ScheduleEdit) -> ScheduledJob:
     """
-    find_zone(zone)
+    Have a job fire at other times, or by the clocks of another zone, from now on.
+
+    With another zone alone, a time of day stays as it is written: 08:00 is then 08:00 there. A
+    period is counted on; a new one is counted from now.
+
+    :raises UsageError: if nothing changes, the schedule cannot be read, or a time is due that was
+        not looked at yet
+    """
+    if edit.zone is None and not edit.has_times:
+        raise UsageError("nothing changes: give a zone, or one of at, every and cron")
+    if edit.zone is not None:
+        find_zone(edit.zone)
     locked = lock_job(t, job.id)
     if locked is None or locked.state is JobState.DONE or locked.next_slot is None:
-        raise UsageError(f"{job.title} has ended: its zone means nothing any more")
+        raise UsageError(f"{job.title} has ended: add another job")
     if locked.state is JobState.ON and locked.next_slot <= t.now:
-        # By the old zone it is a slot: it gets its row before the new one counts.
+        # By the old schedule it is a slot: it gets its row before the new one counts.
         raise UsageError(
             f"{job.title} is due since {from_millis(locked.next_slot):%Y-%m-%dT%H:%MZ}, and no "
-            "gateway has run it yet: change its zone after that"
+            "gateway has run it yet: change it after that"
         )
-    moved = _write_again(locked, zone, now=from_millis(t.now))
+    text = _write_again(locked, edit, now=from_millis(t.now))
+    anchor = t.now if edit.has_times else locked.anchor
     t.execute(
-        "UPDATE schedule_job SET zone = $2, expression = $3 WHERE id = $1",
-        locked.id, moved.zone, moved.expression,
+        "UPDATE schedule_job SET rule = $2, expression = $3, zone = $4, anchor = $5 WHERE id = $1",
+        locked.id, text.kind, text.expression, text.zone, anchor,
     )  # fmt: skip
     if locked.state is JobState.ON:
-        _set_next(t, locked, moved)
+        _set_next(t, locked, text, anchor)
     return get_job(t, locked.id)
 
 
-def _write_again(job: ScheduledJob, zone: str, *, now: datetime) -> ScheduleText:
-    """Return the schedule with the same reading of the clocks in another zone."""
+def _write_again(job: ScheduledJob, edit: ScheduleEdit, *, now: datetime) -> ScheduleText:
+    """Return the new schedule; another zone alone keeps the reading of the clocks."""
+    zone = edit.zone or job.zone
+    if edit.has_times:
+        return parse_schedule(at=edit.at, every=edit.every, cron=edit.cron, zone=zone, now=now)
     if job.rule != "at":
         return ScheduleText(kind=job.rule, expression=job.expression, zone=zone)
     local = to_local(datetime.fromisoformat(job.expression), find_zone(job.zone))
     return parse_schedule(at=local.isoformat(), every=None, cron=None, zone=zone, now=now)
 
 
-def _set_next(t: Tx, job: ScheduledJob, moved: ScheduleText) -> None:
+def _set_next(t: Tx, job: ScheduledJob, text: ScheduleText, anchor: int) -> None:
     # A clock that was put back must not find a slot that has a row.
     last = t.fetch_value("SELECT max(slot) FROM schedule_fire WHERE job = $1", job.id)
     after = from_millis(max(t.now, last or 0))
-    slot = moved.load(anchor=job.anchor).next_after(after)
+    slot = text.load(anchor=anchor).next_after(after)
     is_over = slot is None or (job.until_at is not None and to_millis(slot) > job.until_at)
     set_next_slot(t, job, None if slot is None or is_over else to_millis(slot))

@@ -14,7 +14,7 @@ from clew.core.route import Route
 from clew.core.scope import LOCAL, Scope, scope_of
 from clew.errors import UsageError
 from clew.features.schedule import front, jobs
-from clew.features.schedule.editing import move_to_zone
+from clew.features.schedule.editing import ScheduleEdit, edit_schedule
 from clew.features.schedule.jobs import JobPlace, QuietRule
 from clew.features.schedule.making import JobOwner, JobRequest, create_job, find_kind
 from clew.features.schedule.planning import CatchUp
@@ -40,6 +40,7 @@ _JOB_PATH: Final = f"{_PATH}/{{job}}"
 _PLAIN_FIELDS: Final = {
     "task", "title", "at", "every", "cron", "command", "watch", "quiet_if", "until", "runs",
 }  # fmt: skip
+_EDIT_FIELDS: Final = {"zone", "at", "every", "cron"}
 _Text = Field(default=None, max_length=200)
 
 
@@ -104,16 +105,19 @@ class JobParams(Params):
     job: str = Field(min_length=1, max_length=200)
 
 
-class EditJobParams(JobParams):
-    """A job, and the time zone by whose clocks it fires from now on."""
+class _EditFields(BaseModel):
+    zone: str | None = _Text
+    at: str | None = _Text
+    every: str | None = _Text
+    cron: str | None = _Text
 
-    zone: str = Field(min_length=1, max_length=200)
+
+class EditJobParams(_EditFields, JobParams):
+    """A job, and when it fires from now on: a zone, one of ``at``, ``every``, ``cron``, or both."""
 
 
-class EditJobRequest(RequestBody):
-    """The time zone by whose clocks a job fires from now on."""
-
-    zone: str = Field(min_length=1, max_length=200)
+class EditJobRequest(_EditFields, RequestBody):
+    """When a job fires from now on: a zone, one of ``at``, ``every`` and ``cron``, or both."""
 
 
 class LogParams(JobParams):
@@ -257,15 +261,16 @@ def change_named(t: Tx, action: str, name: str, *, viewer: Scope) -> dict[str, A
 
 
 async def _edit_job(call: OperationCall, given: EditJobParams) -> JobShape:
+    edit = ScheduleEdit(**given.model_dump(include=_EDIT_FIELDS))
     edited = await call.engine.feature_context.store.write(
-        edit_named, given.job, zone=given.zone, viewer=call.context.viewer
+        edit_named, given.job, edit, viewer=call.context.viewer
     )
     return JobShape.model_validate(edited)
 
 
-def edit_named(t: Tx, name: str, *, zone: str, viewer: Scope) -> dict[str, Any]:
-    """Move a job to another zone by its name, and return it."""
-    job = move_to_zone(t, front.find_job(t, name, viewer=viewer), zone)
+def edit_named(t: Tx, name: str, edit: ScheduleEdit, *, viewer: Scope) -> dict[str, Any]:
+    """Change when a job fires by its name, and return it."""
+    job = edit_schedule(t, front.find_job(t, name, viewer=viewer), edit)
     return describe_named(t, job.id, viewer=viewer)
 
 
@@ -363,7 +368,7 @@ _EDIT: Final = make_operation(
         name="job.edit",
         params=EditJobParams,
         result=JobShape,
-        summary="Move a job to another time zone, from its next slot on.",
+        summary="Change the times or the time zone of a job, from its next slot on.",
         errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
     ),
     _edit_job,
@@ -371,7 +376,7 @@ _EDIT: Final = make_operation(
     _of_job(
         method="PATCH",
         path=_JOB_PATH,
-        summary="Move a job to another time zone, from its next slot on",
+        summary="Change the times or the time zone of a job, from its next slot on",
         body=EditJobRequest,
     ),
 )

@@ -36,7 +36,7 @@ def make_tool(get_settings: Callable[[], ScheduleSettings]) -> Callable[..., obj
         Run a task later, once or again and again; the answer names the next times.
 
         Args:
-            action: What to do; edit moves a job to another zone.
+            action: What to do; edit changes times or zone of a job.
             task: What you are told then; for a message its text.
             at: 2026-12-01T08:00, once.
             every: 15m, 2h, 1d.

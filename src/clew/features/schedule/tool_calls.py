@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import NotFound, UsageError
 from clew.features.schedule import front, jobs
-from clew.features.schedule.editing import move_to_zone
+from clew.features.schedule.editing import ScheduleEdit, edit_schedule
 from clew.features.schedule.jobs import JobPlace
 from clew.features.schedule.making import JobRequest, find_kind, resume_job
 from clew.features.schedule.settings import find_zone_name
@@ -61,9 +61,8 @@ def _change(t: Tx, action: str, given: Mapping[str, str], context: TurnContext) 
     job = front.find_changeable_job(t, given["job"], context)
     if action != "edit":
         return change_job(t, job, action)
-    if not given["zone"]:
-        raise UsageError("edit changes the zone of a job: name it; for anything else add another")
-    return front.format_job(move_to_zone(t, job, given["zone"]))
+    edit = ScheduleEdit(**{name: given[name] or None for name in ("zone", "at", "every", "cron")})
+    return front.format_job(edit_schedule(t, job, edit))
 
 
 def change_job(t: Tx, found: jobs.ScheduledJob, action: str) -> str:
