@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from clew.agent.models import close_models_on_exit
 from clew.commands.runner import CommandRunner
+from clew.core.entry import NOTICE_FORMAT
 from clew.engine.engine import Engine
-from clew.engine.turn_log import NOTICE_FORMAT
 from clew.features import skills
 from clew.plugin.registry import Features
 from clew.runtime import build_services, make_command_registry

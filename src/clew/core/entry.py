@@ -22,6 +22,9 @@ CAUSE_KEY = "clew_cause"
 #: A pattern of SQL for such messages: within a text, the quotation marks would be escaped.
 CAUSED_PATTERN = f'%"{CAUSE_KEY}":%'
 
+#: Format of an entry that tells people something, outside of the context.
+NOTICE_FORMAT = "clew/notice"
+
 
 class EntryKind(enum.Enum):
     MESSAGE = "message"  #: part of the context
@@ -92,3 +95,10 @@ def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
         for field in fields
     ]
     return hashlib.sha256(prev_hash + f"[{','.join(values)}]".encode()).digest()
+
+
+def make_notice(id: EntryId, text: str) -> NewEntry:
+    """Return an entry that tells people something, outside of the context."""
+    return NewEntry(
+        id=id, kind=EntryKind.EVENT, role=None, text=text, format=NOTICE_FORMAT, message="null"
+    )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew import wording
-from clew.core.entry import EntryKind, NewEntry
-from clew.engine.turn_log import NOTICE_FORMAT, compose_user_message
+from clew.core.entry import make_notice
+from clew.engine.turn_log import compose_user_message
 from clew.store.transactions import completions, entries, inbox, leases, turns
 
 if TYPE_CHECKING:
@@ -41,15 +41,7 @@ def _hold_completion(
     session = turns.ensure_open_session(t, lease, f"{item.id}:reopen", session_ids)
     drafts = [compose_user_message(item)]
     if (notice := completions.make_notice_id(t, item, reason)) is not None:
-        said = NewEntry(
-            id=notice,
-            kind=EntryKind.EVENT,
-            role=None,
-            text=wording.format_hold_notice(reason),
-            format=NOTICE_FORMAT,
-            message="null",
-        )
-        drafts.append(said)
+        drafts.append(make_notice(notice, wording.format_hold_notice(reason)))
         completions.tell_chat_of_hold(t, item, notice, reason)
     entries.append_entries(t, lease, session, drafts)
     leases.release_lease(t, lease)

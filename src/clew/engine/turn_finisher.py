@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from clew.agent import messages, tool_results
 from clew.agent.provider_errors import FailureKind
 from clew.core.delivery import DeliveryKind
-from clew.core.entry import EntryKind, NewEntry
+from clew.core.entry import NOTICE_FORMAT, EntryKind, NewEntry
 from clew.core.events import TurnFinished
 from clew.core.journal import CallStatus
 from clew.core.text import is_blank
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.engine.final_text import TRUNCATION_NOTICE, build_final_text
 from clew.engine.tool_journal import read_batch_results
-from clew.engine.turn_log import NOTICE_FORMAT
 from clew.errors import TurnRolledBack
 from clew.store.transactions import rewinds, turns
 

@@ -14,7 +14,7 @@ from clew.core.channel_events import split_file_parts
 from clew.core.compaction import is_credible_count
 from clew.core.completion import read_cause
 from clew.core.delivery import DeliveryKind, OutboundText
-from clew.core.entry import EntryKind, NewEntry, Role
+from clew.core.entry import NOTICE_FORMAT, EntryKind, NewEntry, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expiry_notice import read_notice
 from clew.core.ids import EntryId, SessionId
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Formats of entries outside the model's messages: a notice to the person, a failed attempt.
-NOTICE_FORMAT = "clew/notice"
+#: Format of the entry of a failed attempt.
 ATTEMPT_FORMAT = "clew/attempt"
 
 

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.channel_events import OutboundMessage
 from clew.core.completion import is_attended
-from clew.core.delivery import DeliveryKind
-from clew.core.entry import EntryKind, NewEntry
-from clew.core.ids import DeliveryId, EntryId
-from clew.engine.turn_log import NOTICE_FORMAT
 from clew.features.memory import links, proposals, writing
 from clew.features.memory.wording import format_proposals
 from clew.store.feature_migrations import has_feature_tables
-from clew.store.transactions import conversations, entries, inbox, leases
-from clew.store.transactions.deliveries import deliver_to_chat
-from clew.store.transactions.sessions import get_head
+from clew.store.transactions import chat_notices, conversations, inbox
 from clew.store.transactions.turn_queries import find_last_done_turn
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
-    from clew.features.memory.proposals import Proposal
     from clew.store.contract import Tx
 
 
@@ -49,14 +41,8 @@ def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
     if not (found := proposals.list_untold(t, scope)):
         return False
     text = format_proposals(found)
-    _append_notice(t, conversation, found[-1], text, owner)
-    deliver_to_chat(
-        t,
-        conversation,
-        _find_route(t, turn),
-        OutboundMessage(text=text, markup=False),
-        id=DeliveryId(f"dlv_{found[-1].id}"),
-        kind=DeliveryKind.NOTICE,
+    chat_notices.tell_people(
+        t, conversation, text, name=found[-1].id, owner=owner, route=_find_route(t, turn)
     )
     proposals.mark_told(t, found)
     return True
@@ -65,22 +51,3 @@ def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
 def _find_route(t: Tx, turn: Turn) -> RouteKey | None:
     last = inbox.find_last_input(t, turn.id)
     return None if last is None else inbox.get_item(t, last).route
-
-
-def _append_notice(
-    t: Tx, conversation: ConversationId, last: Proposal, text: str, owner: OwnerId
-) -> None:
-    """Append a notice, outside of the context."""
-    lease = leases.acquire_lease(t, conversation, owner=owner).lease
-    session = get_head(t, conversation)
-    if session.is_open:
-        notice = NewEntry(
-            id=EntryId(f"ent_{last.id}"),
-            kind=EntryKind.EVENT,
-            role=None,
-            text=text,
-            format=NOTICE_FORMAT,
-            message="null",
-        )
-        entries.append_entries(t, lease, session.id, [notice])
-    leases.release_lease(t, lease)

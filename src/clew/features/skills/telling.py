@@ -6,19 +6,13 @@ import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from clew.core.channel_events import OutboundMessage
-from clew.core.delivery import DeliveryKind
-from clew.core.entry import EntryKind, NewEntry
-from clew.core.ids import DeliveryId, EntryId
-from clew.engine.turn_log import NOTICE_FORMAT
 from clew.errors import LeaseHeld
 from clew.features.skills import trust
 from clew.features.skills.library import list_sources
 from clew.features.skills.wording import format_untold
 from clew.store.feature_migrations import has_feature_tables
-from clew.store.transactions import entries, leases
+from clew.store.transactions import chat_notices
 from clew.store.transactions.conversations import get_scope, list_routes
-from clew.store.transactions.deliveries import deliver_to_chat
 from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
@@ -55,24 +49,8 @@ def _tell(t: Tx, conversation: ConversationId, settings: Settings, owner: OwnerI
     text = format_untold(untold)
     state = " ".join(f"{one.source} {one.name} {one.seen}" for one in untold)
     name = f"skills_{hashlib.sha256(f'{conversation} {state} {t.now}'.encode()).hexdigest()[:20]}"
-    notice = NewEntry(
-        id=EntryId(f"ent_{name}"),
-        kind=EntryKind.EVENT,
-        role=None,
-        text=text,
-        format=NOTICE_FORMAT,
-        message="null",
+    routes = list_routes(t, conversation)
+    chat_notices.tell_people(
+        t, conversation, text, name=name, owner=owner, route=routes[0] if routes else None
     )
-    lease = leases.acquire_lease(t, conversation, owner=owner).lease
-    entries.append_entries(t, lease, session.id, [notice])
-    leases.release_lease(t, lease)
-    for route in list_routes(t, conversation)[:1]:
-        deliver_to_chat(
-            t,
-            conversation,
-            route,
-            OutboundMessage(text=text, markup=False),
-            id=DeliveryId(f"dlv_{name}"),
-            kind=DeliveryKind.NOTICE,
-        )
     trust.mark_told(t, untold)

@@ -1,4 +1,4 @@
-"""Notices to chats about changes that another front made, in the same commit."""
+"""Notices to people in chats and logs, in the commit of what they tell."""
 
 from __future__ import annotations
 
@@ -7,15 +7,49 @@ from typing import TYPE_CHECKING
 
 from clew.core.channel_events import OutboundMessage
 from clew.core.delivery import DeliveryKind
-from clew.core.ids import DeliveryId
+from clew.core.entry import make_notice
+from clew.core.ids import DeliveryId, EntryId
+from clew.store.transactions import entries, leases
 from clew.store.transactions.deliveries import deliver_to_chat
+from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clew.core.ids import ConversationId
+    from clew.core.ids import ConversationId, OwnerId
     from clew.core.route import RouteKey
     from clew.store.contract import Tx
+
+
+def tell_people(
+    t: Tx,
+    conversation: ConversationId,
+    text: str,
+    *,
+    name: str,
+    owner: OwnerId,
+    route: RouteKey | None,
+) -> None:
+    """
+    Append a notice to a conversation, outside of its context, and deliver it to a chat.
+
+    ``name`` identifies the notice. A closed conversation stays closed, and gets no entry.
+
+    :raises LeaseHeld: if somebody works on the conversation
+    """
+    session = get_head(t, conversation)
+    if session.is_open:
+        lease = leases.acquire_lease(t, conversation, owner=owner).lease
+        entries.append_entries(t, lease, session.id, [make_notice(EntryId(f"ent_{name}"), text)])
+        leases.release_lease(t, lease)
+    deliver_to_chat(
+        t,
+        conversation,
+        route,
+        OutboundMessage(text=text, markup=False),
+        id=DeliveryId(f"dlv_{name}"),
+        kind=DeliveryKind.NOTICE,
+    )
 
 
 def notify_chats(
