@@ -317,7 +317,7 @@ def confine(rules: dict[str, Any]) -> None:
 
 def list_children() -> list[int]:
     """Return the children of this process, which has one thread."""
-    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
         return [*map(int, file.read().split())]
 
 
@@ -336,12 +336,6 @@ def end_descendants(*, confined: bool) -> None:
 
 def supervise(command: int, *, confined: bool) -> int:
     """Wait for the command; return its exit code as a shell has it."""
-
-    def end_now(number: int, _: object) -> None:
-        end_descendants(confined=confined)
-        os._exit(128 + number)
-
-    signal.signal(signal.SIGTERM, end_now)
     while True:
         ended, status = os.waitpid(-1, 0)
         if ended == command:
@@ -354,7 +348,17 @@ def main() -> int:
     """Run the command that the arguments name."""
     rules, argv = json.loads(sys.argv[1]), sys.argv[2:]
     os.environ.update(rules["environment"])
-    # When the gateway dies, everything ends in the same way.
+    confined = False
+
+    def end_now(number: int, _: object) -> None:
+        # It comes once for each thread of the supervisor: in the middle of this it would fail.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        end_descendants(confined=confined)
+        os._exit(128 + number)
+
+    # When the supervisor dies, everything ends in the same way. Before there is a command: what
+    # that starts would outlive a process that does not listen yet.
+    signal.signal(signal.SIGTERM, end_now)
     control(PR_SET_PDEATHSIG, signal.SIGTERM)
     control(PR_SET_CHILD_SUBREAPER, 1)
     is_host = rules["host"]  # nothing is kept apart, but everything is ended
@@ -363,6 +367,7 @@ def main() -> int:
     if command:
         return supervise(command, confined=confined)
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         control(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.chdir(rules["workspace"])
         if not is_host:

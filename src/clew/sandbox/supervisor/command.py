@@ -24,18 +24,22 @@ _PATIENCE = 2.0
 _KILL_ROUNDS = 20
 #: Seconds for the command that ends what is elsewhere.
 _ENDING_TIMEOUT = 30
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: Exit code of what cannot be run.
 _FAILED = 126
 
 
 def adopt_orphans() -> None:
     """Become the parent of whatever a command leaves behind; only Linux can do this."""
+    _control(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _control(option: int, value: int) -> None:
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415  (only here)
 
         with suppress(OSError):
-            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 class CommandProcesses:
@@ -51,8 +55,13 @@ class CommandProcesses:
         self.output, theirs_out = os.pipe()
         theirs_in, self.input = os.pipe()
         told, telling = os.pipe()
+        supervisor = os.getpid()
         self.pid = os.fork()
         if not self.pid:
+            # Kept over exec: until a launcher listens, it ends with its supervisor as well.
+            _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != supervisor:
+                os._exit(_FAILED)
             self._become_command(theirs_in, theirs_out, telling)
         for each in (theirs_out, theirs_in, telling):
             os.close(each)
