@@ -98,7 +98,7 @@ def test_any_gateway_accepts_its_lease_owner_answers_and_every_front_sees_it(
         until(lambda: len(here.entries) == len(there.entries) == 2)
         # The first gateway runs the turn; what comes to the second meanwhile is done there, too.
         post(one, "first", "talk")
-        until(lambda: under_way(provider))
+        until(lambda: under_way(provider, "first"))
         post(two, "second", "talk")
         until(lambda: len(here.entries) == len(there.entries) == 6)
         assert (here.deltas, there.deltas) == ("the first answerecho: second", "")
@@ -108,7 +108,7 @@ def test_any_gateway_accepts_its_lease_owner_answers_and_every_front_sees_it(
         assert (here.deltas, there.deltas) == ("the first answerecho: second", "echo: third")
         # The owner is killed in mid turn: another one goes on, and nobody misses an entry.
         post(two, "killed", "talk")
-        until(lambda: under_way(provider))
+        until(lambda: under_way(provider, "killed"))
         killed.kill()
         until(lambda: len(here.entries) == 10)
         assert here.entries == list(range(1, 11))
@@ -144,8 +144,12 @@ def test_of_two_gateways_with_one_bot_one_polls_and_the_other_names_it_and_takes
         assert conflicts == []
 
 
-def under_way(provider: FakeProvider) -> bool:
-    return any(request.outcome == "open" for request in provider.requests)
+def under_way(provider: FakeProvider, said: str) -> bool:
+    """Return whether a request waits for its answer to this message."""
+    return any(
+        request.outcome == "open" and said in json.dumps((request.json or {})["messages"][-1])
+        for request in provider.requests
+    )
 
 
 def states(logs: list[Path]) -> list[str]:
