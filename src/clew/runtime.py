@@ -44,6 +44,7 @@ from clew.engine.context_notes import ContextNotes
 from clew.engine.engine import Engine
 from clew.engine.event_bus import EventBus
 from clew.engine.feature_runner import FeatureRunner
+from clew.engine.feature_tables import FeatureTables
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
 from clew.engine.named_agents import NamedAgents
@@ -68,8 +69,9 @@ from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from pathlib import Path
+    from typing import TypeAlias
 
     from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.capabilities import AbstractCapability
@@ -81,10 +83,15 @@ if TYPE_CHECKING:
     from clew.api.operations import Operations
     from clew.commands.registry import ChatCommandReply, CommandContext, CommandRegistry
     from clew.config import Settings
+    from clew.core.ids import ConversationId
+    from clew.core.session_prefix import InstructionPart
     from clew.core.side_answer import SideAnswer
     from clew.plugin.context import AskModel
-    from clew.plugin.registry import Features
+    from clew.plugin.registry import Declared, Features
     from clew.store.contract import Store
+
+    #: Whether the store has the tables of a feature.
+    HasTables: TypeAlias = Callable[[str], Awaitable[bool]]
 
 log = structlog.get_logger(__name__)
 
@@ -182,12 +189,12 @@ def build_services(
     summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
     context = make_feature_context(settings, store, ids)
-    agents = make_named_agents(features)
+    agents, tables = make_named_agents(features), FeatureTables(features)
     return EngineServices(
         store=store,
         event_bus=EventBus(),
         ids=ids,
-        loop=make_agent_loop(settings, instructions, features),
+        loop=make_agent_loop(settings, instructions, features, partial(tables.are_there, store)),
         models=ModelChain(models, RetryPolicy(), time.monotonic),
         compaction=CompactionService(
             store,
@@ -206,7 +213,7 @@ def build_services(
         ),
         context_cache=ContextCache(store, pictures=settings.model.pictures),
         titles=titles,
-        after_turn=make_after_turn_queue(titles, features, context),
+        after_turn=make_after_turn_queue(titles, features, context, tables),
         model_overrides=ModelOverrides(
             store,
             offered=(settings.model.name, *settings.model.fallback),
@@ -222,9 +229,9 @@ def build_services(
         unattended_limits=UnattendedLimits(tokens=settings.agent.unattended_tokens),
         features=features,
         feature_context=context,
-        notes=ContextNotes(features),
-        observers=TurnObservers(features),
-        narrowings=CallNarrowings(features),
+        notes=ContextNotes(features, tables),
+        observers=TurnObservers(features, tables),
+        narrowings=CallNarrowings(features, tables),
     )
 
 
@@ -309,16 +316,25 @@ def make_side_models(settings: Settings) -> AskModel:
 
 
 def make_after_turn_queue(
-    titles: TitleService, features: Features, context: FeatureContext
+    titles: TitleService,
+    features: Features,
+    context: FeatureContext,
+    tables: FeatureTables | None = None,
 ) -> AfterTurnQueue:
     """Return the queue of conversations whose turn ended: stored titles first, then features."""
-    work = features.values(AfterTurn)
+    tables = tables or FeatureTables(features)
+
+    async def run(one: Declared[AfterTurn], conversation: ConversationId) -> None:
+        if await tables.are_there(context.store, one.owner):
+            await one.value.run(context, conversation)
+
+    work = [(one.value, partial(run, one)) for one in features.get(AfterTurn)]
     return AfterTurnQueue(
         [
             ("pending-title", titles.apply_pending_title),
-            *((one.name, partial(one.run, context)) for one in work if not one.every_end),
+            *((one.name, do) for one, do in work if not one.every_end),
         ],
-        at_every_end=[(one.name, partial(one.run, context)) for one in work if one.every_end],
+        at_every_end=[(one.name, do) for one, do in work if one.every_end],
     )
 
 
@@ -338,7 +354,9 @@ def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]
     )
 
 
-def make_agent_loop(settings: Settings, instructions: str, features: Features) -> AgentLoop:
+def make_agent_loop(
+    settings: Settings, instructions: str, features: Features, has_tables: HasTables
+) -> AgentLoop:
     """
     Return the loop that runs the configured agent, with what features add.
 
@@ -354,7 +372,7 @@ def make_agent_loop(settings: Settings, instructions: str, features: Features) -
         code=CodeLimits(toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout),
         toolsets=(*make_feature_toolsets(settings, features, agent), *toolsets),
         capabilities=capabilities,
-        render=make_instruction_renderer(settings, features),
+        render=make_instruction_renderer(settings, features, has_tables),
     )
 
 
@@ -380,11 +398,20 @@ def make_feature_toolsets(
     return (make_declared_toolset(declared, taken=list_tool_names(agent)),) if declared else ()
 
 
-def make_instruction_renderer(settings: Settings, features: Features) -> RenderInstructions:
+def make_instruction_renderer(
+    settings: Settings, features: Features, has_tables: HasTables
+) -> RenderInstructions:
     """Return the function that renders the instructions of features for a session."""
     if not settings.agent.uses_features:
         return render_nothing
-    return partial(render_instructions, features.values(Instructions))
+
+    async def render() -> Sequence[InstructionPart]:
+        declared = features.get(Instructions)
+        return await render_instructions(
+            [one.value for one in declared if await has_tables(one.owner)]
+        )
+
+    return render
 
 
 def make_compactor(settings: Settings, features: Features) -> Compactor:

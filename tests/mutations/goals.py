@@ -46,7 +46,7 @@ GOALS = (
         name="goal-judge-costs",
         mechanism="what the judge costs is recorded, whatever it says",
         file=f"{_GOALS}/judging.py",
-        old="    record_usage(t, goal.conversation, record)",
+        old='    record_answer(t, goal.conversation, answer, id=usage, purpose="goal")',
         new="    pass",
         test=_JUDGED,
     ),

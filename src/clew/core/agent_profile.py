@@ -48,7 +48,7 @@ class NamedAgent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredAgent:
-    """What the store has of a conversation's agent."""
+    """Name and profile of a conversation's agent, as the store has them."""
 
     #: Its name in the settings; ``None`` for the main one.
     name: str | None = None

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from clew.core.call_policy import CallNarrowing
+from clew.engine.feature_tables import FeatureTables
 from clew.errors import StoreError
 from clew.plugin.declarations import NarrowingSource
-from clew.store.feature_migrations import has_feature_tables
+from clew.plugin.registry import Features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.engine.store_retry import RetryingStore
-    from clew.plugin.registry import Features
+    from clew.plugin.registry import Declared
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
@@ -28,30 +29,31 @@ _FAILED: Final = CallNarrowing(says="a feature that cannot say what may run", ca
 class CallNarrowings:
     """The narrowings of all features."""
 
-    def __init__(self, features: Features | None = None) -> None:
-        declared = () if features is None else features.get(NarrowingSource)
-        self._sources = [one.value for one in declared]
-        schemas = () if features is None else features.schemas
-        #: The tables that they need, until they were found.
-        self._missing = {one.owner for one in declared} & {one.feature for one in schemas}
+    def __init__(
+        self, features: Features | None = None, tables: FeatureTables | None = None
+    ) -> None:
+        features = features or Features()
+        self._tables = tables or FeatureTables(features)
+        self._sources = features.get(NarrowingSource)
 
     async def read(self, store: RetryingStore, context: TurnContext) -> Sequence[CallNarrowing]:
         """Return those of a turn, as they are now."""
         return [found for one in self._sources for found in await self._read(one, store, context)]
 
     async def _read(
-        self, source: NarrowingSource, store: RetryingStore, context: TurnContext
+        self, source: Declared[NarrowingSource], store: RetryingStore, context: TurnContext
     ) -> Sequence[CallNarrowing]:
         try:
             return await store.read(self._find, source, context)
         except StoreError:
             raise
         except Exception:  # the code of a feature may raise anything
-            log.exception("narrowing_failed", name=source.name)
+            log.exception("narrowing_failed", name=source.value.name)
             return [_FAILED]
 
     def _find(
-        self, t: Tx, source: NarrowingSource, context: TurnContext
+        self, t: Tx, source: Declared[NarrowingSource], context: TurnContext
     ) -> Sequence[CallNarrowing]:
-        self._missing -= {one for one in self._missing if has_feature_tables(t, one)}
-        return () if self._missing else [*source.find(t, context)]
+        if not self._tables.are_ready(t, source.owner):
+            return ()
+        return [*source.value.find(t, context)]

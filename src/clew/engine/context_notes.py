@@ -49,9 +49,11 @@ PAUSE_AFTER_TIMEOUT: Final = 60.0
 class ContextNotes:
     """The notes that features add to messages."""
 
-    def __init__(self, features: Features | None = None) -> None:
+    def __init__(
+        self, features: Features | None = None, tables: FeatureTables | None = None
+    ) -> None:
         features = features or Features()
-        self._tables = FeatureTables(features)
+        self._tables = tables or FeatureTables(features)
         self._declared = tuple(features.get(ContextNote))
         #: When a note that hung may be asked again, by the monotonic clock.
         self._paused_until: dict[str, float] = {}

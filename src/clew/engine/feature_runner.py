@@ -7,11 +7,13 @@ import socket
 import time
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
 from clew.background import cancel_and_wait
+from clew.engine.feature_tables import FeatureTables
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import StoreError
 from clew.plugin.declarations import PeriodicWork, Service
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import OwnerId
     from clew.plugin.context import FeatureContext
-    from clew.plugin.registry import Features
+    from clew.plugin.registry import Declared, Features
 
 log = structlog.get_logger(__name__)
 
@@ -53,14 +55,15 @@ class FeatureRunner:
     ) -> None:
         self._features, self._context, self._owner = features, context, owner
         self._longest_pause, self._lock_duration = longest_pause, lock_duration
+        self._tables = FeatureTables(features)
         self._throttle = LogThrottle()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        for service in self._features.values(Service):
-            self._start(service.name, lambda service=service: self._run_service(service))
-        for work in self._features.values(PeriodicWork):
-            self._start(work.name, lambda work=work: self._run_periodically(work))
+        for service in self._features.get(Service):
+            self._start(service.value.name, partial(self._run_service, service))
+        for work in self._features.get(PeriodicWork):
+            self._start(work.value.name, partial(self._run_periodically, work))
         return self
 
     async def __aexit__(
@@ -90,7 +93,11 @@ class FeatureRunner:
             await asyncio.sleep(pause)
             pause = min(2 * pause, self._longest_pause)
 
-    async def _run_service(self, service: Service) -> None:
+    async def _run_service(self, declared: Declared[Service]) -> None:
+        service = declared.value
+        if not await self._has_tables(declared.owner):
+            await asyncio.sleep(self._longest_pause)
+            return
         if service.where == "each":
             await service.run(self._context)
             return
@@ -119,11 +126,17 @@ class FeatureRunner:
     async def _start_service(self, service: Service) -> None:
         await service.run(self._context)
 
-    async def _run_periodically(self, work: PeriodicWork) -> None:
+    async def _run_periodically(self, declared: Declared[PeriodicWork]) -> None:
+        work = declared.value
         while True:
-            if await self._lead(f"periodic:{work.name}", 2 * work.every):
+            if await self._has_tables(declared.owner) and await self._lead(
+                f"periodic:{work.name}", 2 * work.every
+            ):
                 await work.run(self._context)
             await asyncio.sleep(work.every.total_seconds())
+
+    async def _has_tables(self, feature: str) -> bool:
+        return await self._tables.are_there(self._context.store, feature)
 
     async def _lead(self, lock: str, duration: timedelta) -> bool:
         holder = await self._context.store.write(

@@ -10,7 +10,7 @@ from clew.store.feature_migrations import has_feature_tables
 
 if TYPE_CHECKING:
     from clew.plugin.registry import Features
-    from clew.store.contract import Tx
+    from clew.store.contract import Store, Tx
 
 log = structlog.get_logger(__name__)
 
@@ -34,3 +34,7 @@ class FeatureTables:
             self._said.add(feature)
             log.info("feature_without_tables", feature=feature)
         return False
+
+    async def are_there(self, store: Store, feature: str) -> bool:
+        """Return whether a feature has all tables that it needs; once it has, nothing is read."""
+        return feature not in self._wanted or await store.read(self.are_ready, feature)

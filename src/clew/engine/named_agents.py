@@ -49,9 +49,9 @@ class NamedAgents:
         log.warning("agent_not_in_settings", agent=stored.name)
         return WITHOUT_RIGHTS
 
-    def find_model(self, stored: StoredAgent) -> str | None:
+    def find_model(self, name: str | None) -> str | None:
         """Return the name of the model that an agent asks, unless a person chose another."""
-        found = None if stored.name is None else self._agents.get(stored.name)
+        found = None if name is None else self._agents.get(name)
         return found and found.model
 
 

@@ -26,9 +26,11 @@ log = structlog.get_logger(__name__)
 class TurnObservers:
     """The code of all features that takes part in the commits of turns."""
 
-    def __init__(self, features: Features | None = None) -> None:
+    def __init__(
+        self, features: Features | None = None, tables: FeatureTables | None = None
+    ) -> None:
         features = features or Features()
-        tables = FeatureTables(features)
+        tables = tables or FeatureTables(features)
         watches = [
             (one.value, _Place(one.value.name, one.owner, tables))
             for one in features.get(TurnWatch)

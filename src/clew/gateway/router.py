@@ -152,7 +152,8 @@ class Router:
             else:
                 return
 
-    async def _accept_event(self, event: ChannelEvent) -> None:
+    async def _accept_event(self, told: ChannelEvent) -> None:
+        event = replace(told, route=replace(told.route, agent=self._policy.agent))
         match event:
             case MessageEdited():
                 await self._accept_edit(event)
@@ -175,10 +176,9 @@ class Router:
         )
 
     def _route_of(self, heard: MessageReceived) -> Route:
-        route = replace(heard.route, agent=self._policy.agent)
         if self._policy.per_user_groups and heard.route.kind != DM:
-            return replace(route, user=heard.sender.id)
-        return route
+            return replace(heard.route, user=heard.sender.id)
+        return heard.route
 
     # Messages
 
@@ -223,7 +223,7 @@ class Router:
             return
         people, user = self._engine.pairing, heard.sender.id
         code = await people.issue_code(
-            self._account, user, name=heard.sender.name, route=self._route_of(heard).key
+            self._account, user, name=heard.sender.name, route=heard.route.key
         )
         if code is not None:
             # In the background: an unknown sender delays no other.

@@ -10,7 +10,7 @@ from clew.core.text import truncate_text
 from clew.errors import ClewError
 from clew.features.goals import goals
 from clew.features.goals.goals import GoalReason, GoalState, RoundVerdict
-from clew.store.transactions.usage import TokenUsage, UsageRecord, record_usage
+from clew.store.transactions.usage import record_answer
 
 if TYPE_CHECKING:
     from clew.core.side_answer import SideAnswer
@@ -68,13 +68,7 @@ def store_verdict(t: Tx, request: JudgeRequest, answer: SideAnswer, usage: str) 
     last = None if goal is None else goals.find_round(t, goal.id, request.n)
     if goal is None or last is None or last.verdict is not None:
         return
-    used = TokenUsage(
-        input_tokens=answer.input_tokens,
-        cached_tokens=answer.cached_tokens,
-        output_tokens=answer.output_tokens,
-    )
-    record = UsageRecord(id=usage, used=used, model=answer.model, purpose="goal")
-    record_usage(t, goal.conversation, record)
+    record_answer(t, goal.conversation, answer, id=usage, purpose="goal")
     spent = goal.tokens + answer.input_tokens + answer.output_tokens
     goal = goals.save_goal(t, replace(goal, tokens=spent))
     try:

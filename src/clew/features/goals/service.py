@@ -11,7 +11,6 @@ from clew.errors import LeaseHeld, StoreError
 from clew.features.goals import goals, judging
 from clew.features.goals.goals import GoalReason, GoalState
 from clew.features.goals.rounds import GoalRules, advance_goal
-from clew.store.feature_migrations import has_feature_tables
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
@@ -49,7 +48,7 @@ class GoalPursuit:
 
     async def advance_due(self, conversation: ConversationId | None = None) -> None:
         """Go on with the goals whose conversation is idle: of one conversation, or of all."""
-        due = await self._store.read(_list_due, conversation)
+        due = await self._store.read(goals.list_due_goals, limit=_BATCH, conversation=conversation)
         if not due:
             return
         # Its claims hold while it is alive.
@@ -95,12 +94,6 @@ class GoalPursuit:
             await self._store.write(judging.store_verdict, request, answer, usage)
         finally:
             self._judging.discard(request.goal.id)
-
-
-def _list_due(t: Tx, conversation: ConversationId | None) -> list[str]:
-    if not has_feature_tables(t, "goals"):
-        return []  # a store that was opened without the feature
-    return goals.list_due_goals(t, limit=_BATCH, conversation=conversation)
 
 
 def _pause_broken(t: Tx, goal_id: str, error: str) -> None:

@@ -19,7 +19,7 @@ from clew.features.memory.extraction_spans import finish_span, lock_row, read_fo
 from clew.features.memory.extraction_text import find_contradicted, parse_answer
 from clew.features.memory.facts import FactWriter
 from clew.store.transactions.grants import is_tainted
-from clew.store.transactions.usage import TokenUsage, UsageRecord, record_usage
+from clew.store.transactions.usage import record_answer
 
 if TYPE_CHECKING:
     from clew.core.side_answer import SideAnswer
@@ -40,13 +40,7 @@ def store_facts(
     """Store what an answer says about a span, once, and what it cost."""
     if not sources.is_there(t, asked.conversation):
         return
-    used = TokenUsage(
-        input_tokens=answer.input_tokens,
-        cached_tokens=answer.cached_tokens,
-        output_tokens=answer.output_tokens,
-    )
-    record = UsageRecord(id=usage, used=used, model=answer.model, purpose="memory")
-    record_usage(t, asked.conversation, record)
+    record_answer(t, asked.conversation, answer, id=usage, purpose="memory")
     if not _is_ours(t, asked, rules):
         return
     found = parse_answer(answer)

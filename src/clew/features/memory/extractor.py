@@ -9,14 +9,11 @@ import structlog
 from clew.errors import StoreError
 from clew.features.memory import extraction, extraction_spans
 from clew.features.memory.extraction_spans import ExtractionRules
-from clew.store.feature_migrations import has_feature_tables
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId
     from clew.features.memory.extraction_spans import Extraction
     from clew.features.memory.settings import MemorySettings
     from clew.plugin import FeatureContext
-    from clew.store.contract import Tx
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +34,7 @@ async def extract_due(context: FeatureContext, settings: MemorySettings) -> int:
         turns=settings.extract_turns,
         owner=context.ids.new_owner_id(),
     )
-    due = await context.store.read(_list_due, rules)
+    due = await context.store.read(extraction_spans.list_due, rules, limit=_BATCH)
     if due:
         # Its claims hold while it is alive.
         await context.store.register_owner(rules.owner)
@@ -46,12 +43,6 @@ async def extract_due(context: FeatureContext, settings: MemorySettings) -> int:
         if asked is not None:
             await _extract(context, asked, rules, settings.extract_model)
     return len(due)
-
-
-def _list_due(t: Tx, rules: ExtractionRules) -> list[ConversationId]:
-    if not has_feature_tables(t, "memory"):
-        return []  # a store that was opened without the feature
-    return extraction_spans.list_due(t, rules, limit=_BATCH)
 
 
 async def _extract(

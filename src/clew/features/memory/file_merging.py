@@ -33,7 +33,7 @@ _MANY = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WrittenFile:
-    """What was last written into the file of a scope."""
+    """Content that was last written into the file of a scope."""
 
     version: int
     digest: str
@@ -53,7 +53,7 @@ class MergedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileContent:
-    """What a file is to have."""
+    """Content that a file is to have."""
 
     version: int
     text: str

@@ -13,14 +13,12 @@ import structlog
 from clew.config.workspaces import name_folder
 from clew.core.scope import Scope
 from clew.features.memory import file_merging, forgetting, writing
-from clew.store.feature_migrations import has_feature_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.features.memory.file_merging import FileContent, WrittenFile
     from clew.plugin import FeatureContext
-    from clew.store.contract import Tx
 
 log = structlog.get_logger(__name__)
 
@@ -43,9 +41,7 @@ class _SeenFile:
 async def sync_files(context: FeatureContext, *, settled: float = SETTLED) -> None:
     """Merge the files that were edited, and write those whose facts have changed."""
     folder = context.settings.home / FOLDER
-    known = await context.store.read(_list_scopes)
-    if known is None:
-        return
+    known = await context.store.read(file_merging.list_scopes)
     seen = await asyncio.to_thread(_scan, folder)
     for scope in {**known, **seen}:
         version, written = known.get(scope, (0, None))
@@ -54,12 +50,6 @@ async def sync_files(context: FeatureContext, *, settled: float = SETTLED) -> No
             await _sync_file(context, scope, version, written, file, settled)
         except OSError as error:
             log.warning("memory_file_not_written", scope=scope, error=str(error))
-
-
-def _list_scopes(t: Tx) -> dict[Scope, tuple[int, WrittenFile | None]] | None:
-    if not has_feature_tables(t, "memory"):
-        return None  # a store that was opened without the feature
-    return file_merging.list_scopes(t)
 
 
 async def _sync_file(

@@ -17,7 +17,6 @@ from clew.features.memory.wording import (
     render_core,
 )
 from clew.plugin import Note
-from clew.store.feature_migrations import has_feature_tables
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ _MAX_QUERY: Final = 500
 
 def render(t: Tx, scope: Scope) -> str | None:
     """Return what a session of a scope is told when it opens."""
-    if not has_feature_tables(t, "memory"):
-        return None  # a store that was opened without the feature
     scope = links.find_main(t, scope)
     own, shared = _list_ranked(t, scope)
     scopes = facts.list_visible_scopes(scope)

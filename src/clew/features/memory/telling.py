@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from clew.core.completion import is_attended
 from clew.features.memory import links, proposals, writing
 from clew.features.memory.wording import format_proposals
-from clew.store.feature_migrations import has_feature_tables
 from clew.store.transactions import chat_notices, conversations, inbox
 from clew.store.transactions.turn_queries import find_last_done_turn
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 def is_untold(t: Tx, conversation: ConversationId) -> bool:
     """Return whether there is something to tell in a conversation."""
-    if not has_feature_tables(t, "memory"):
-        return False  # a store that was opened without the feature
     scope = links.find_main(t, conversations.get_scope(t, conversation))
     return bool(proposals.list_untold(t, scope))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleEdit:
-    """What changes: the zone, the times, or both; at most one of ``at``, ``every``, ``cron``."""
+    """Change of a schedule: of the zone, the times (one of the others), or both."""
 
     zone: str | None = None
     at: str | None = None

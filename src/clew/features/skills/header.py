@@ -34,7 +34,7 @@ class BadSkill(UsageError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkillHeader:
-    """What a skill says about itself."""
+    """Front matter of a skill."""
 
     name: str
     description: str

@@ -92,7 +92,7 @@ class SkillParams(ListSkillsParams):
 
 
 class _TrustFields(BaseModel):
-    """What a person has looked at."""
+    """Digest that a person has looked at."""
 
     #: The digest, or its beginning.
     digest: str = Field(min_length=SHORT, max_length=64)

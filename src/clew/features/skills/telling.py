@@ -10,7 +10,6 @@ from clew.errors import LeaseHeld
 from clew.features.skills import trust
 from clew.features.skills.library import list_sources
 from clew.features.skills.wording import format_untold
-from clew.store.feature_migrations import has_feature_tables
 from clew.store.transactions import chat_notices
 from clew.store.transactions.conversations import get_scope, list_routes
 from clew.store.transactions.sessions import get_head
@@ -33,8 +32,6 @@ async def tell_untrusted(context: FeatureContext, conversation: ConversationId) 
 
 
 def _list_untold(t: Tx, conversation: ConversationId, settings: Settings) -> list[SkillTrust]:
-    if not has_feature_tables(t, "skills"):
-        return []  # a store that was opened without the feature
     if not (untold := trust.list_untold(t)):
         return []
     known = {one.name for one in list_sources(settings, get_scope(t, conversation))}

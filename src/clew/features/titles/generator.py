@@ -11,7 +11,7 @@ from clew.core.conversation import TitledBy
 from clew.errors import TitleTaken
 from clew.features.titles.text import make_fallback_title, parse_title, write_prompt
 from clew.store.transactions import conversations, titles
-from clew.store.transactions.usage import TokenUsage, UsageRecord, record_usage
+from clew.store.transactions.usage import record_answer
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
@@ -58,17 +58,8 @@ async def _suggest_title(
     except Exception as error:  # noqa: BLE001  (whatever a provider raises; there is a fallback)
         log.warning("title_not_suggested", conversation=conversation, error=str(error))
         return None
-    request = UsageRecord(
-        id=context.ids.new_usage_id(),
-        used=TokenUsage(
-            input_tokens=suggested.input_tokens,
-            cached_tokens=suggested.cached_tokens,
-            output_tokens=suggested.output_tokens,
-        ),
-        model=suggested.model,
-        purpose="title",
-    )
-    await context.store.write(record_usage, conversation, request)
+    usage = context.ids.new_usage_id()
+    await context.store.write(record_answer, conversation, suggested, id=usage, purpose="title")
     return parse_title(suggested)
 
 

@@ -65,24 +65,28 @@ def set_agent_of_route(t: Tx, conversation: ConversationId, route: RouteKey | No
 
 def find_agent(t: Tx, conversation: ConversationId) -> StoredAgent:
     """Return name and profile of a conversation's agent."""
-    found = t.fetch_all(
-        "SELECT name, value FROM setting WHERE scope = $1 AND name IN ($2, $3)",
-        conversation,
-        AGENT_SETTING,
-        PROFILE_SETTING,
-    )
-    stored = dict(found)
-    name, profile = stored.get(AGENT_SETTING), stored.get(PROFILE_SETTING)
+    stored = _find_settings(t, conversation, AGENT_SETTING, PROFILE_SETTING)
+    profile = stored.get(PROFILE_SETTING)
     return StoredAgent(
-        name=None if name is None else json.loads(name),
+        name=_load_name(stored.get(AGENT_SETTING)),
         profile=None if profile is None else load_profile(profile),
     )
 
 
-def find_chosen_model(t: Tx, conversation: ConversationId) -> tuple[str | None, StoredAgent]:
-    """Return the model that people chose for a conversation, if any, and its agent."""
-    value = get_setting(t, conversation, MODEL_SETTING)
-    return None if value is None else json.loads(value), find_agent(t, conversation)
+def find_chosen_model(t: Tx, conversation: ConversationId) -> tuple[str | None, str | None]:
+    """Return the model that people chose for a conversation, and the name of its agent, if any."""
+    stored = _find_settings(t, conversation, MODEL_SETTING, AGENT_SETTING)
+    return _load_name(stored.get(MODEL_SETTING)), _load_name(stored.get(AGENT_SETTING))
+
+
+def _find_settings(t: Tx, scope: str, first: str, second: str) -> dict[str, str]:
+    """Return the values of those of two settings that are stored."""
+    sql = "SELECT name, value FROM setting WHERE scope = $1 AND name IN ($2, $3)"
+    return dict(t.fetch_all(sql, scope, first, second))
+
+
+def _load_name(value: str | None) -> str | None:
+    return None if value is None else json.loads(value)
 
 
 def copy_lasting_settings(t: Tx, source: ConversationId, target: ConversationId) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from clew.core.ids import ConversationId, TurnId
+    from clew.core.side_answer import SideAnswer
     from clew.store.contract import Tx
 
 
@@ -32,6 +33,20 @@ class UsageRecord:
     model: str
     #: Purpose: a turn, a summary, a title.
     purpose: str = "turn"
+
+
+def record_answer(
+    t: Tx, conversation: ConversationId, answer: SideAnswer, *, id: str, purpose: str
+) -> None:
+    """Record the usage of a request beside a conversation, as ``record_usage`` does."""
+    used = TokenUsage(
+        input_tokens=answer.input_tokens,
+        cached_tokens=answer.cached_tokens,
+        output_tokens=answer.output_tokens,
+    )
+    record_usage(
+        t, conversation, UsageRecord(id=id, used=used, model=answer.model, purpose=purpose)
+    )
 
 
 def dollars_to_micros(dollars: Decimal | None) -> int | None:
