@@ -16,8 +16,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 UV_VERSION := 0.13.9
-# Most tests wait for processes and for time: four at once keep two cores busy.
-WORKERS ?= 4
+# Most tests wait for processes and for time: six at once keep two cores busy.
+WORKERS ?= 6
 PYTEST_ARGS ?=
 # `make test DATABASES=both`: also the tests above the store run on each database.
 DATABASES ?= in-turn
