@@ -21,6 +21,7 @@ Errors that Clew raises on purpose.
     │   ├── TurnRolledBack
     │   ├── TurnStopping
     │   └── InvalidTransition
+    ├── CallOutcomeUnknown        a tool's call may have had its effect
     ├── ChannelError              a chat platform
     │   ├── NotSent               the call had no effect: safe to retry
     │   │   └── Throttled         … after a number of seconds
@@ -181,6 +182,10 @@ class InvalidTransition(OperationRefused):
     def __init__(self, what: str, *, old: str, new: str) -> None:
         super().__init__(f"{what} cannot go from {old} to {new}")
         self.what, self.old, self.new = what, old, new
+
+
+class CallOutcomeUnknown(ClewError):
+    """Call of a tool that was broken off and may have had its effect; the model is told so."""
 
 
 class ChannelError(ClewError):

@@ -12,7 +12,13 @@ from pydantic_ai import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from clew.agent.turn_context import get_turn_context
-from clew.core.tool_declaration import AWAITS_TURNS_KEY, FACTS_KEY, TIMEOUT_KEY, UNTRUSTED_KEY
+from clew.core.tool_declaration import (
+    AWAITS_TURNS_KEY,
+    EFFECTS_KEY,
+    FACTS_KEY,
+    TIMEOUT_KEY,
+    UNTRUSTED_KEY,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -45,6 +51,8 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
     metadata: dict[str, Any] = {"effect": declared.effect.value}
     if declared.facts is not None:
         metadata[FACTS_KEY] = declared.facts
+    if declared.effects is not None:
+        metadata[EFFECTS_KEY] = declared.effects
     if declared.untrusted:
         metadata[UNTRUSTED_KEY] = True
     if declared.awaits_turns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -20,13 +21,13 @@ from clew.agent.declared_tools import get_call_timeout
 from clew.agent.limits import limit_toolsets
 from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, ToolResult
 from clew.agent.stored_results import add_result_reader
-from clew.core.effect import effect_of
+from clew.core.effect import Effect, effect_of
 from clew.core.journal import CallStatus
-from clew.core.tool_declaration import AWAITS_TURNS_KEY, FACTS_KEY, UNTRUSTED_KEY
-from clew.errors import ClewError
+from clew.core.tool_declaration import AWAITS_TURNS_KEY, EFFECTS_KEY, FACTS_KEY, UNTRUSTED_KEY
+from clew.errors import CallOutcomeUnknown, ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
     from datetime import timedelta
 
     from pydantic_ai import DeferredToolRequests, RunContext
@@ -145,7 +146,7 @@ class JournaledToolset(WrapperToolset[Any]):
             call_id=call_id,
             tool=name,
             args=to_json(tool_args, fallback=str).decode(),
-            effect=effect_of(tool.tool_def.metadata),
+            effect=await _find_effect(metadata, tool_args),
             needs_approval=_needs_approval(tool),
             facts=metadata.get(FACTS_KEY),
             untrusted=bool(metadata.get(UNTRUSTED_KEY)),
@@ -193,6 +194,10 @@ async def run_tool(
     except ModelRetry as error:
         return tool_results.make_text_result(
             CallStatus.RETRY, error.message, tool=tool, call_id=call_id
+        )
+    except CallOutcomeUnknown as error:
+        return tool_results.make_text_result(
+            CallStatus.UNKNOWN, str(error), tool=tool, call_id=call_id
         )
     except ClewError as error:  # a sentence, for the model
         return tool_results.make_text_result(
@@ -251,6 +256,18 @@ def _consume_exception(task: asyncio.Task[object]) -> None:
     # Retrieved here, so that a later error of an abandoned call does not count as unhandled.
     if not task.cancelled():
         task.exception()
+
+
+async def _find_effect(metadata: Mapping[str, Any], args: Mapping[str, Any]) -> Effect:
+    """Return the effect of a call, by its arguments where the tool says so."""
+    if (find := metadata.get(EFFECTS_KEY)) is None:
+        return effect_of(metadata)
+    try:
+        found: Effect | Awaitable[Effect] = find(args)
+        return Effect(await found if isawaitable(found) else found)
+    except Exception:  # the code of a tool may raise anything
+        log.warning("tool_effect_failed", exc_info=True)
+        return Effect.ONCE
 
 
 _APPROVAL_KEY = "clew:needs_approval"

@@ -79,6 +79,9 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "remember": (("work", {"fact": "Ann lives in Oslo."}),),
     "recall": (("work", {"query": "Oslo"}),),
     "forget": (("work", {"number": 3}),),
+    "mcp_find": (("work", {"query": "issues"}),),
+    "mcp_call": (("work", {"server": "github", "tool": "create_issue"}),),
+    "mcp_read": (("work", {"server": "notes", "uri": "note://1"}),),
     "load_skill": (("work", {"name": "pdf"}),),
 }
 

@@ -191,6 +191,14 @@ SECRET: Final = SettingType(
     show=lambda secret: REDACTED if secret.literal else secret.source,
     secret=True,
 )
+SECRETS: Final = SettingType(
+    name="table of secrets",
+    expects='a table such as { NAME = { env = "VARIABLE" }, OTHER = "text" }',
+    read=parsers.parse_secrets,
+    schema={"type": "object", "additionalProperties": {"$ref": "#/$defs/secret"}},
+    show=lambda table: {name: SECRET.show(secret) for name, secret in table.items()},
+    secret=True,
+)
 VARIABLES: Final = SettingType(
     name="list of variables",
     expects='a list of names of environment variables such as ["GITHUB_TOKEN"]',

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from clew.config.builtin_types import SECRET
+from clew.config.builtin_types import SECRET, SECRETS
 from clew.config.fields import iter_setting_fields
 from clew.config.secret import REFERENCE_FORMS, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
@@ -91,6 +91,8 @@ class SettingsCatalog:
             return None
         if key := self.find_field(path):
             return ResolvedSetting(path=_restore_hyphens(path), kind=key.kind)
+        if (table := self.find_field(path[:-1])) is not None and table.kind is SECRETS:
+            return ResolvedSetting(path=path, kind=SECRET)
         if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and self._is_open(path):
             return ResolvedSetting(path=path, kind=None)
         return None

@@ -12,6 +12,8 @@ from clew.config.secret import REFERENCE_FORMS, Secret
 from clew.config.setting_type import InvalidValue
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clew.config.setting_type import ReadContext
 
 ORIGIN_PATTERN: Final = r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?"
@@ -163,6 +165,14 @@ def parse_secret(value: object, where: ReadContext) -> Secret:
     if form == "env":
         return Secret.from_env(text, key=where.key, environ=where.environ)
     return Secret.from_file(parse_path(text, where), key=where.key)
+
+
+def parse_secrets(value: object, where: ReadContext) -> Mapping[str, Secret]:
+    """Return a whole table; usually each key is a setting of its own."""
+    if not isinstance(value, dict) or not all(cast("dict[str, object]", value)):
+        raise InvalidValue
+    table = cast("dict[str, object]", value)
+    return {name: parse_secret(one, where) for name, one in table.items()}
 
 
 def parse_variables(value: object, where: ReadContext) -> tuple[tuple[str, Secret], ...]:

@@ -250,6 +250,8 @@ def _find_default_reason(effect: Effect, facts: ToolFacts | None) -> str | None:
         return None
     if effect is Effect.PURE:
         return "it changes nothing"
+    if facts.trusted:
+        return "the operator trusts it"
     if facts.outward or facts.hosts:
         return None
     if facts.paths:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from clew.core.effect import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
     from datetime import timedelta
 
     from clew.core.tool_facts import FactsFunction
@@ -20,6 +20,11 @@ FACTS_KEY: Final = "facts"
 TIMEOUT_KEY: Final = "timeout"
 UNTRUSTED_KEY: Final = "untrusted"
 AWAITS_TURNS_KEY: Final = "awaits_turns"
+#: Returns the effect of one call from its arguments, where that is not the same for all.
+EFFECTS_KEY: Final = "effects"
+
+#: Returns the effect of one call from its arguments.
+EffectsFunction = Callable[[Mapping[str, Any]], Effect | Awaitable[Effect]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +37,8 @@ class ToolDeclaration:
     effect: Effect = Effect.ONCE
     #: Makes the facts about one call, from which it is decided whether it may run.
     facts: FactsFunction | None = None
+    #: Returns the effect of one call from its arguments, if that is not the same for all.
+    effects: EffectsFunction | None = None
     #: Time limit of a call; ``None`` for ``tools.call_timeout``.
     timeout: timedelta | None = None
     #: Its results hold text that strangers may have written.

@@ -49,6 +49,8 @@ class ToolFacts:
     network: bool = False
     #: It changes only what Clew itself keeps of the turn's scope.
     internal: bool = False
+    #: An operator trusts whatever it does: it needs no question by default.
+    trusted: bool = False
     #: Later sessions read what it writes, so text of strangers would outlive its conversation.
     lasting: bool = False
     #: Bytes that it writes or sends.

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
+    from clew.core.tool_declaration import EffectsFunction
     from clew.core.tool_facts import FactsFunction, ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
@@ -68,7 +69,7 @@ CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
-    "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
+    "ps", "goal", "agents", "memory", "skills", "mcp", "config", "doctor", "backup", "restore",
     "migrate-store", "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
@@ -444,6 +445,7 @@ class Registry:
         *,
         name: str | None = None,
         effect: str = Effect.ONCE.value,
+        effects: EffectsFunction | None = None,
         facts: FactsFunction | None = None,
         timeout: timedelta | None = None,
         untrusted: bool = False,
@@ -456,7 +458,8 @@ class Registry:
         Declare a tool of the model.
 
         ``effect`` states what happens if it runs twice (``pure``, ``idempotent``, ``once``,
-        ``ask``); ``facts`` makes the facts of a call, by which it is decided, from its arguments.
+        ``ask``); ``effects`` returns it for one call from its arguments, where that differs.
+        ``facts`` makes the facts of a call, by which it is decided, from its arguments.
         ``untrusted``: its results hold text that strangers may have written; from then on,
         calls that reach outside are asked about.
         ``timeout`` replaces ``tools.call_timeout`` for this tool, shorter or longer.
@@ -476,6 +479,7 @@ class Registry:
             name=name,
             function=function,
             effect=Effect(effect),
+            effects=effects,
             facts=facts,
             timeout=timeout,
             untrusted=untrusted,

@@ -1,0 +1,95 @@
+"""The settings of MCP servers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from clew.config.builtin_types import FLAG, SECRETS, TEXTS, URL, choice_type
+from clew.config.fields import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clew.config.secret import Secret
+    from clew.config.settings import Settings
+
+#: The section of the tables.
+SECTION: Final = "mcp"
+#: Levels of the sandbox at which a server can run: it keeps its pipes to the gateway.
+SERVER_LEVELS: Final = ("read", "work", "host")
+#: What the annotations of a server count for.
+TRUST: Final = ("none", "annotations", "full")
+_NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class McpServer:
+    """A server of the Model Context Protocol, whose tools the agent can call."""
+
+    command: tuple[str, ...] = setting(
+        TEXTS,
+        (),
+        "The program and its arguments; it is started when it is needed and talks over its "
+        "standard input and output.",
+    )
+    url: str | None = setting(
+        URL, None, "The address of a server that talks over HTTP, instead of a command."
+    )
+    env: Mapping[str, Secret] | None = setting(
+        SECRETS,
+        None,
+        "Environment variables of the command: text, or a reference as every secret. It gets no "
+        "others but PATH, HOME and LANG.",
+    )
+    headers: Mapping[str, Secret] | None = setting(
+        SECRETS, None, "HTTP headers for the address: text, or a reference as every secret."
+    )
+    level: str = setting(
+        choice_type(SERVER_LEVELS),
+        "work",
+        "The sandbox level of the command: at `work` and `read` it has no network and sees only a "
+        "folder of its own; at `host` it has all rights of this user.",
+    )
+    readable: tuple[str, ...] = setting(
+        TEXTS,
+        (),
+        "Files and folders that the command may read at `work` and `read`, beside its own "
+        "folder and /usr; for example the environment that it is installed in.",
+    )
+    trust: str = setting(
+        choice_type(TRUST),
+        "none",
+        "What the server's word about its tools counts for. `none`: each call asks and is never "
+        "repeated. `annotations`: tools that say that they only read do not ask; what is "
+        "said to be idempotent is repeated after a crash. `full`: as `annotations`, and no call "
+        "asks.",
+    )
+    tools: tuple[str, ...] | None = setting(
+        TEXTS,
+        None,
+        'The tools that are used; `*` stands for any text: `["get_*", "search"]`.',
+        default_doc="all of them",
+    )
+    show: bool = setting(
+        FLAG,
+        False,
+        "Put the tools into the list that every request contains, if there are at most 10. "
+        "Others are found with `mcp_find` and called with `mcp_call`.",
+    )
+
+
+def find_problems(settings: Settings) -> Iterator[str]:
+    """Yield a sentence for each thing in the tables that cannot be honoured."""
+    servers: Mapping[str, McpServer] = settings.tables.get(SECTION, {})  # pyright: ignore[reportAssignmentType]
+    for name, server in servers.items():
+        table = f"[{SECTION}.{name}]"
+        if not _NAME_PATTERN.fullmatch(name):
+            yield f"{table}: the name of a server has a-z, 0-9, - and _, at most 40 of them"
+        if bool(server.command) == (server.url is not None):
+            yield f"{table}: name either a command or a url"
+        elif server.url is None and server.headers:
+            yield f"{table}: headers are for servers with a url; a command has env"
+        elif server.url is not None and (server.env or server.readable):
+            yield f"{table}: env and readable are for servers with a command; a url has headers"

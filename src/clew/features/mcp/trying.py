@@ -1,0 +1,57 @@
+"""A try of servers, for people who check their settings."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from clew.core.doctor_finding import ok, warn
+from clew.features.mcp.connection import ServerConnection, ServerDown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clew.config.settings import Settings
+    from clew.core.doctor_finding import DoctorFinding
+    from clew.features.mcp.settings import McpServer
+
+#: Seconds for all servers, which are tried at once.
+_TIMEOUT: Final = 20.0
+
+
+class _NoStore:
+    """A store for a try that keeps nothing."""
+
+    async def write(self, *_: object) -> None:
+        """Keep nothing."""
+
+
+async def try_server(name: str, server: McpServer, settings: Settings) -> ServerConnection:
+    """
+    Connect to a server, read its tools, and end it.
+
+    :raises ServerDown: saying why that is not possible
+    """
+    context: Any = SimpleNamespace(settings=settings, store=_NoStore())
+    connection = ServerConnection(name, server, context)
+    try:
+        await connection.need(_TIMEOUT)
+    finally:
+        await connection.close()
+    return connection
+
+
+async def check_servers(
+    servers: Mapping[str, McpServer], settings: Settings
+) -> Sequence[DoctorFinding]:
+    """Return for each server whether it answers."""
+    return await asyncio.gather(*(_check(name, one, settings) for name, one in servers.items()))
+
+
+async def _check(name: str, server: McpServer, settings: Settings) -> DoctorFinding:
+    try:
+        found = await try_server(name, server, settings)
+    except ServerDown as error:
+        return warn("mcp server", str(error), fix=f"clew mcp test {name}")
+    return ok("mcp server", f"{name}: {len(found.tools)} tools")
