@@ -40,6 +40,7 @@ PART_OF = {
     "_typeshed": "types only, in the type checker",
     "anthropic": "pydantic-ai-slim[anthropic]",
     "jsonschema_rs": "schemathesis",
+    "mcp_types": "mcp",
     "openai": "pydantic-ai-slim[openai]",
     "pydantic_core": "pydantic",
     "pydantic_graph": "pydantic-ai-slim",

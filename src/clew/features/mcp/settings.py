@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.config.builtin_types import FLAG, SECRETS, TEXTS, URL, choice_type
+from clew.config.builtin_types import SECRETS, TEXTS, URL, choice_type
 from clew.config.fields import setting
 
 if TYPE_CHECKING:
@@ -71,12 +71,6 @@ class McpServer:
         None,
         'The tools that are used; `*` stands for any text: `["get_*", "search"]`.',
         default_doc="all of them",
-    )
-    show: bool = setting(
-        FLAG,
-        False,
-        "Put the tools into the list that every request contains, if there are at most 10. "
-        "Others are found with `mcp_find` and called with `mcp_call`.",
     )
 
 

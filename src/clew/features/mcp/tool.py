@@ -131,8 +131,10 @@ class McpTools:
 
     def make_read_facts(self, arguments: Mapping[str, Any]) -> ToolFacts:
         """Return the server that is asked for a resource."""
-        name, _ = self._find_server(arguments)
-        return ToolFacts(hosts=(name,), untrusted_result=True)
+        name, server = self._find_server(arguments)
+        # An address can carry data to a server elsewhere.
+        outward = server is not None and server.url is not None and server.trust == "none"
+        return ToolFacts(hosts=(name,), outward=outward, untrusted_result=True)
 
     def _find_server(self, arguments: Mapping[str, Any]) -> tuple[str, McpServer | None]:
         name = str(arguments.get("server", ""))
