@@ -79,10 +79,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "remember": (("work", {"fact": "Ann lives in Oslo."}),),
     "recall": (("work", {"query": "Oslo"}),),
     "forget": (("work", {"number": 3}),),
+    "load_skill": (("work", {"name": "pdf"}),),
     "mcp_find": (("work", {"query": "issues"}),),
     "mcp_call": (("work", {"server": "github", "tool": "create_issue"}),),
     "mcp_read": (("work", {"server": "notes", "uri": "note://1"}),),
-    "load_skill": (("work", {"name": "pdf"}),),
 }
 
 REFERENCE_HEADER: Final = """\

@@ -91,7 +91,8 @@ class SettingsCatalog:
             return None
         if key := self.find_field(path):
             return ResolvedSetting(path=_restore_hyphens(path), kind=key.kind)
-        if (table := self.find_field(path[:-1])) is not None and table.kind is SECRETS:
+        table = self.find_field(path[:-1]) if len(path) == 4 else None
+        if table is not None and table.kind is SECRETS:
             return ResolvedSetting(path=path, kind=SECRET)
         if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and self._is_open(path):
             return ResolvedSetting(path=path, kind=None)

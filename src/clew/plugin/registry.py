@@ -69,7 +69,7 @@ CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
-    "ps", "goal", "agents", "memory", "skills", "mcp", "config", "doctor", "backup", "restore",
+    "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
     "migrate-store", "tools", "plugins", "completion",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
