@@ -188,6 +188,14 @@ APPROVALS = (
         test="tests/integration/test_untrusted_messages.py::test_a_conversation_that_was_told_text_of_strangers_is_tainted",
     ),
     Mutation(
+        name="card-taint",
+        mechanism="contacts, places and other cards of a platform taint their conversation",
+        file=f"{_CORE}/channel_events.py",
+        old="        passed_on = any(not isinstance(line, OwnLine) for line in self.lines)\n",
+        new="        passed_on = False\n",
+        test="tests/integration/test_untrusted_messages.py::test_a_conversation_that_was_told_text_of_strangers_is_tainted",
+    ),
+    Mutation(
         name="steered-programs",
         mechanism="outside of the sandbox, patterns ask once a file that steers the program was written",
         file=f"{_CORE}/call_policy.py",

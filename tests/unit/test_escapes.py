@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.escapes import make_visible, strip_sequences
+from clew.core.escapes import make_visible, strip_controls, strip_sequences
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,8 @@ def test_no_blank_is_squeezed_and_no_character_is_left_out(text: str) -> None:
         re.sub(r"\\u\{([0-9A-F]+)\}", lambda m: chr(int(m[1], 16)), shown) == text or "\\u{" in text
     )
     assert shown.count(" ") == text.count(" ")
+
+
+def test_text_of_others_stands_on_a_terminal_in_the_order_in_which_it_was_written() -> None:
+    told = "pay \u202e001\u202c \x1b[2J\x07now\u2066, שלום\u2069\tand\nlater"
+    assert strip_controls(told) == "pay 001 [2Jnow, שלום\tand\nlater"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import textwrap
 import unicodedata
 from typing import TYPE_CHECKING, Final, TextIO
 
+from clew.core.escapes import strip_controls
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-#: Text of models and other people must not move the cursor, ring or change the title.
-_CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Output:
@@ -39,7 +37,7 @@ class Output:
         if not text:
             return
         self.at_start = text.endswith("\n")
-        self._write_raw(_CONTROL_CHARACTERS.sub("", text) if self.is_terminal else text)
+        self._write_raw(strip_controls(text) if self.is_terminal else text)
 
     def write_reply(self, text: str) -> None:
         """Write the lines of a text, on a terminal broken between words."""
@@ -74,7 +72,7 @@ class Output:
     def print_dim(self, text: str) -> None:
         """Print a remark on a line of its own."""
         self.end_line()
-        self._write_raw(self.style_dim(_CONTROL_CHARACTERS.sub("", text)) + "\n")
+        self._write_raw(self.style_dim(strip_controls(text)) + "\n")
 
     def redraw_line(self, text: str) -> None:
         """Replace the line of the cursor."""
@@ -112,7 +110,7 @@ def _use_colours() -> bool:
 
 def to_single_line(text: str, width: int = 100) -> str:
     """Return the text as one line of at most ``width`` characters, without control characters."""
-    line = _CONTROL_CHARACTERS.sub("", " ".join(text.split()))
+    line = strip_controls(" ".join(text.split()))
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from clew.core.quotation import Quoted, clean_name, format_message, format_unsupported
+from clew.core.quotation import OwnLine, Quoted, clean_name, format_message, format_unsupported
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -60,7 +60,7 @@ class MessageReceived:
     message: str
     #: The sender's own text only: commands and consent are read from nothing else.
     text: str
-    #: Other content, one line each: ``[location 52.5, 13.4]``.
+    #: Other content, one line each: ``[contact Bob]``; ``OwnLine`` where nobody else wrote it.
     lines: tuple[str, ...] = ()
     #: Quoted text by others, or by the sender at another time.
     quoted: tuple[Quoted, ...] = ()
@@ -80,7 +80,8 @@ class MessageReceived:
     @property
     def has_foreign_text(self) -> bool:
         """Return whether it holds text that its sender may not have written."""
-        return bool(self.files) or any(one.is_foreign for one in self.quoted)
+        passed_on = any(not isinstance(line, OwnLine) for line in self.lines)
+        return bool(self.files) or passed_on or any(one.is_foreign for one in self.quoted)
 
     @property
     def agent_text(self) -> str:

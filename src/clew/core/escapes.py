@@ -17,6 +17,8 @@ _SEQUENCE: Final = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+#: Control characters, and marks that show the characters after them in another order.
+_DECEPTIVE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _TEXT_KEYS: Final = {9: "\t", 13: "\n", 10: "\n"}
 #: Categories of invisible or deceptive characters.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -43,6 +45,16 @@ def _decode_key(match: re.Match[str]) -> str:
         return ""
     character = chr(code)
     return character if character.isprintable() else ""
+
+
+def strip_controls(text: str) -> str:
+    """
+    Return foreign text that a terminal shows as it is written.
+
+    It moves no cursor, rings no bell, and changes neither the title nor the order in which
+    characters stand.
+    """
+    return _DECEPTIVE.sub("", text)
 
 
 def make_visible(text: str) -> str:

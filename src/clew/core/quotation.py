@@ -69,6 +69,12 @@ def format_item(kind: str, *details: object, separator: str = ", ") -> str:
     return f"[{line[:_LONGEST_LINE]}]"
 
 
+class OwnLine(str):
+    """Line without words that anybody could have written: a place, a throw of dice."""
+
+    __slots__ = ()
+
+
 def format_titled_item(kind: str, *details: object) -> str:
     """Return a line for titled content: ``[poll: Where to? — Rome / Oslo]``."""
     told = " — ".join(filter(None, (_collapse_spaces(each) for each in details)))

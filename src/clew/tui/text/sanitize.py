@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from clew.core import escapes
 
 
 def strip_controls(text: str) -> str:
-    """Return the text without control characters, with spaces instead of tabs."""
-    return _CONTROLS.sub("", text.expandtabs(4))
+    """Return the text as ``escapes.strip_controls`` does, with spaces instead of tabs."""
+    return escapes.strip_controls(text.expandtabs(4))

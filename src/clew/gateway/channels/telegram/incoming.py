@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.quotation import (
     AGENT,
+    OwnLine,
     Quoted,
     clean_name,
     format_item,
@@ -283,9 +284,8 @@ def _format_coordinates(place: Json) -> str:
 
 
 def _describe_location(place: Json) -> str:
-    return format_item(
-        "live location" if place.get("live_period") else "location", _format_coordinates(place)
-    )
+    kind = "live location" if place.get("live_period") else "location"
+    return OwnLine(format_item(kind, _format_coordinates(place)))
 
 
 def _describe_venue(venue: Json) -> str:
@@ -411,11 +411,13 @@ _MEDIA_READERS: Mapping[str, Callable[[Json], str]] = {
     "live_photo": _recording_reader("live photo"),
 }
 _PART_READERS: Mapping[str, Callable[[Json], str]] = {
-    "sticker": lambda told: format_item("sticker", told.get("emoji")),
+    "sticker": lambda told: OwnLine(format_item("sticker", told.get("emoji"))),
     "location": _describe_location,
     "venue": _describe_venue,
     "contact": _describe_contact,
-    "dice": lambda told: format_item("dice", f"{told.get('emoji', '')} {told.get('value', '')}"),
+    "dice": lambda told: OwnLine(
+        format_item("dice", f"{told.get('emoji', '')} {told.get('value', '')}")
+    ),
     "poll": _describe_poll,
     "checklist": _describe_checklist,
     "checklist_tasks_done": _describe_done_tasks,
