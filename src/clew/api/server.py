@@ -14,6 +14,7 @@ from clew.api.http_protocol import protocol_with_timeouts
 from clew.api.shutdown import ShutdownSignals
 from clew.api.sockets import base_url, bind_sockets, close_sockets
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.background import shield_until_done
 from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -89,10 +90,14 @@ async def _run_until_cancelled(
     except asyncio.CancelledError:
         leaving.drain.set()
         server.should_exit = True
-        await asyncio.wait({running}, timeout=grace)
-        leaving.stop.set()
-        await running
+        await shield_until_done(_stop_after(running, leaving, grace))
         raise
+
+
+async def _stop_after(running: asyncio.Task[None], leaving: ShutdownSignals, grace: float) -> None:
+    await asyncio.wait({running}, timeout=grace)
+    leaving.stop.set()
+    await running
 
 
 class _EmbeddedServer(uvicorn.Server):

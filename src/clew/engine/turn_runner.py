@@ -12,7 +12,7 @@ import structlog
 from clew import wording
 from clew.agent import turn_context
 from clew.agent.loop import AwaitingApproval, FinalAnswer, RepeatedCalls, StepLimitReached
-from clew.background import cancel_and_wait
+from clew.background import cancel_and_wait, shield_until_done
 from clew.core.events import TurnStarted
 from clew.core.expiry_notice import read_notice
 from clew.core.turn import MAX_RESUMES, StopRequest
@@ -112,7 +112,7 @@ class TurnRunner:
         if self._log.session is not None:
             self._services.hooks.emit_session_stop(self._log.session, self._platform)
         with suppress(StoreUnavailable):  # then the lease expires by itself
-            await asyncio.shield(
+            await shield_until_done(
                 self._services.store.write(leases.release_lease, self._started.lease)
             )
 

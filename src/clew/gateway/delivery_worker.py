@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import structlog
 
 from clew import wording
-from clew.background import cancel_and_wait
+from clew.background import cancel_and_wait, shield_until_done
 from clew.backoff import add_jitter
 from clew.core.channel_events import OutboundMessage, load_message
 from clew.core.delivery import DeliveryKind, DeliveryState
@@ -97,7 +97,7 @@ class DeliverySender:
                     return left
         except asyncio.CancelledError:
             # The process may live on: recovery would not find the chunk.
-            await asyncio.shield(self._release_delivery(delivery, DeliveryState.PENDING))
+            await shield_until_done(self._release_delivery(delivery, DeliveryState.PENDING))
             raise
         await self._deliveries.close_if_done(delivery.id)
         return SendOutcome.DONE
@@ -180,7 +180,7 @@ class DeliverySender:
         except ChannelError as error:
             return await self._handle_failure(_Attempt(delivery, route, chunk, body), error)
         except asyncio.CancelledError:
-            await asyncio.shield(self._release_delivery(delivery, DeliveryState.UNKNOWN))
+            await shield_until_done(self._release_delivery(delivery, DeliveryState.UNKNOWN))
             raise
 
     def _would_repeat_visibly(self, body: Body, delivery: Delivery) -> bool:
