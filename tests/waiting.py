@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import time
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 #: Seconds after which a wait fails: far more than a busy machine needs, less than the time limit
 #: of a test, so that what fails is the wait, with its reason, and not the whole process.
-PATIENCE = 120.0
+PATIENCE = float(os.environ.get("CLEW_TEST_PATIENCE", "120"))
 
 
 async def wait_until(

@@ -32,6 +32,8 @@ _PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-p",
 _PASSED, _FAILED, _HUNG = 0, 1, -1
 #: Seconds within which a contract's test must fail, and after which a run is ended.
 _SOON, _HANGS = 20.0, 120.0
+#: Shorter waits than without a mutation: many a test waits in vain for what was taken out.
+_WAITS = {"CLEW_TEST_SOON": "5", "CLEW_TEST_PATIENCE": "40"}
 #: Mutations that each contract's own test must notice.
 _LEAST = 2
 
@@ -53,7 +55,7 @@ def run(folder: Path, *tests: str) -> int:
         done = subprocess.run(
             [sys.executable, *_PYTEST, *tests],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder / "src"), "CLEW_TEST_SOON": "5"},
+            env={**os.environ, **_WAITS, "PYTHONPATH": str(folder / "src")},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
