@@ -168,6 +168,10 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
             "shown_at": 1,
         },
     ),
+    (
+        "entry_redaction",
+        {"conversation_id": "cnv_1", "seq": 1, "message": json.dumps(ODD), "text": ODD},
+    ),
     ("hold", {"channel": "telegram", "account": "bot", "chat": "42", "held_until": 1}),
     ("hook_mark", {"plugin": "p", "hook": "h", "subject": "s", "told_at": 1}),
     (

@@ -10,6 +10,7 @@ _EXTRACTION = "tests/features/test_memory_extraction.py::test_"
 _TOLD = f"{_TESTS}a_fact_is_told_to_each_later_session_and_its_correction_with_the_next_message"
 _SCOPES = f"{_TESTS}what_is_known_is_found_with_its_source_in_its_own_scope_only"
 _FORGOTTEN = f"{_TESTS}what_is_forgotten_is_sent_no_more_and_its_source_is_named"
+_WAYS_BACK = "tests/features/test_memory_ways_back.py::test_no_way_back_leads_to_what_was_forgotten"
 
 MEMORY = (
     Mutation(
@@ -31,8 +32,8 @@ MEMORY = (
     Mutation(
         name="memory-redaction",
         mechanism="open sessions go on without what is forgotten",
-        file=f"{_MEMORY}/forgetting.py",
-        old="    for conversation in told:",
+        file="src/clew/store/transactions/redactions.py",
+        old="    for conversation in told | busy:",
         new="    for conversation in ():",
         test=f"{_FORGOTTEN}[sqlite]",
     ),
@@ -47,10 +48,26 @@ MEMORY = (
     Mutation(
         name="memory-quotation",
         mechanism="what quotes a forgotten message goes as well",
-        file="src/clew/store/transactions/redactions.py",
+        file="src/clew/core/forgotten_text.py",
         old="            FORGOTTEN if any(mark in line for mark in wanted.marks) else line for line in lines",
         new="            line for line in lines",
         test=f"{_FORGOTTEN}[sqlite]",
+    ),
+    Mutation(
+        name="memory-way-back",
+        mechanism="no context is read from the log with what was forgotten",
+        file="src/clew/store/transactions/context.py",
+        old="SELECT e.seq, e.format, COALESCE(r.message, e.message) FROM entry e",
+        new="SELECT e.seq, e.format, e.message FROM entry e",
+        test=f"{_WAYS_BACK}[sqlite-False]",
+    ),
+    Mutation(
+        name="memory-undelete",
+        mechanism="a restored conversation begins a session without what was forgotten",
+        file="src/clew/store/transactions/redactions.py",
+        old="    for conversation in restorable.keys() & {*told, *changed}:",
+        new="    for conversation in ():",
+        test=f"{_WAYS_BACK}[sqlite-False]",
     ),
     Mutation(
         name="memory-taint",

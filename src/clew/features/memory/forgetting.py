@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.ids import InboxId, new_session_id
+from clew.core.forgotten_text import Redaction
+from clew.core.ids import new_session_id
 from clew.features.memory import facts, links, proposals, sources, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.withheld import withhold
 from clew.features.memory.wording import format_place
 from clew.store.transactions import redactions
-from clew.store.transactions.redactions import Redaction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
@@ -64,30 +63,23 @@ def forget(t: Tx, fact: Fact, *, written_by: FactWriter) -> Forgotten:
         for one in erased
         if one.conversation is not None and one.seq is not None
     )
-    holders = {
-        name: None
-        for text in (*texts, *marks)
-        for scope in scopes
-        for name in redactions.list_holders(t, text, scope=scope)
-    }
-    told = tuple(dict.fromkeys([*holders, *named]))
-    for conversation in told:
-        entries = tuple(
-            one.seq for one in erased if one.conversation == conversation and one.seq is not None
-        )
-        redactions.queue_redaction(
-            t,
-            conversation,
-            Redaction(texts=texts, marks=marks, entries=entries),
-            id=_make_command_id(fact, conversation),
-            session_ids=new_session_id,
-        )
-    return Forgotten(facts=tuple(erased), conversations=told, sources=named)
+    told = redactions.redact_contexts(
+        t,
+        Redaction(texts=texts, marks=marks),
+        entries=_list_source_entries(erased),
+        scopes=scopes,
+        name=fact.id,
+        session_ids=new_session_id,
+    )
+    return Forgotten(facts=tuple(erased), conversations=tuple(told), sources=named)
 
 
-def _make_command_id(fact: Fact, conversation: ConversationId) -> InboxId:
-    name = hashlib.sha256(f"{fact.id} {conversation}".encode()).hexdigest()
-    return InboxId(f"inb_{name[:28]}")
+def _list_source_entries(erased: Sequence[Fact]) -> Mapping[ConversationId, Sequence[int]]:
+    entries: dict[ConversationId, list[int]] = {}
+    for one in erased:
+        if one.conversation is not None and one.seq is not None:
+            entries.setdefault(one.conversation, []).append(one.seq)
+    return entries
 
 
 def _list_sources(t: Tx, erased: Sequence[Fact]) -> tuple[ConversationId, ...]:

@@ -7,12 +7,12 @@ import secrets
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from clew.core.forgotten_text import Redaction
 from clew.core.ids import InboxId, new_session_id
 from clew.errors import UsageError
 from clew.features.memory import facts, proposals, writing
 from clew.features.memory.facts import FactWriter
 from clew.store.transactions import redactions
-from clew.store.transactions.redactions import Redaction
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId

@@ -40,6 +40,7 @@ _ORPHAN_RULES: dict[LiteralString, tuple[LiteralString, LiteralString]] = {
         "delivery_id",
         "NOT EXISTS (SELECT 1 FROM delivery d WHERE d.id = o.delivery_id)",
     ),
+    "entry_redaction": ("conversation_id", _WITHOUT_CONVERSATION),
     "journal": ("turn_id", _WITHOUT_TURN),
     "approval_grant": (
         "conversation_id",

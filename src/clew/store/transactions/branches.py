@@ -14,6 +14,7 @@ from clew.errors import UsageError
 from clew.store.transactions import attachments, leases
 from clew.store.transactions.context import build_base_at, expand_base, read_head_context
 from clew.store.transactions.conversations import get_conversation, open_conversation
+from clew.store.transactions.redactions import apply_queued_redactions
 from clew.store.transactions.rewinds import find_boundary, raise_if_unknown_entry
 from clew.store.transactions.sessions import (
     find_session_by_operation,
@@ -51,6 +52,7 @@ def branch_conversation(
     :raises UsageError: if it has no such entry
     """
     found = get_conversation(t, source)
+    apply_queued_redactions(t, source)
     if at is not None:
         raise_if_unknown_entry(at, last_seq=found.last_seq)
     seq = find_boundary(t, source, found.last_seq if at is None else at)
@@ -77,7 +79,7 @@ def undo_compaction(
     t: Tx, lease: Lease, *, operation: str, session_ids: SessionIdFactory
 ) -> Session:
     """
-    Undo the compaction that opened the head.
+    Undo the compaction that opened the head, or the session before something was forgotten.
 
     The new context is the predecessor's plus everything appended since.
 
@@ -89,10 +91,12 @@ def undo_compaction(
     if (done := find_session_by_operation(t, operation)) is not None:
         return done
     last_seq = leases.verify_lease_for_write(t, lease)
-    head = get_head(t, lease.conversation_id)
-    if head.opened_by != reasons.COMPRESSION or head.predecessor is None:
+    head = opened = get_head(t, lease.conversation_id)
+    while opened.opened_by == reasons.FORGET and opened.predecessor is not None:
+        opened = get_session(t, opened.predecessor)
+    if opened.opened_by != reasons.COMPRESSION or opened.predecessor is None:
         raise UsageError("there is no compaction to undo: this session was not opened by one")
-    before = get_session(t, head.predecessor)
+    before = get_session(t, opened.predecessor)
     return rotate_session(
         t,
         lease,
@@ -136,8 +140,11 @@ def find_recent_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) 
     copied = None in in_context
     found = t.fetch_all(
         """
-        SELECT seq, turn_id, text, CASE WHEN message LIKE $2 THEN 1 ELSE 0 END FROM entry
-        WHERE conversation_id = $1 AND kind = 'message' AND role = 'user' ORDER BY seq
+        SELECT e.seq, e.turn_id, COALESCE(r.text, e.text),
+            CASE WHEN e.message LIKE $2 THEN 1 ELSE 0 END
+        FROM entry e
+        LEFT JOIN entry_redaction r ON r.conversation_id = e.conversation_id AND r.seq = e.seq
+        WHERE e.conversation_id = $1 AND e.kind = 'message' AND e.role = 'user' ORDER BY e.seq
         """,
         conversation,
         CAUSED_PATTERN,

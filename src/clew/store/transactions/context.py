@@ -132,11 +132,16 @@ def expand_base(t: Tx, conversation: ConversationId, base: Base) -> tuple[Contex
 def read_messages(
     t: Tx, conversation: ConversationId, *, first: int, last: int
 ) -> list[ContextMessage]:
-    """Return the messages of ``first..last``, without attempts and events."""
+    """
+    Return the messages of ``first..last``, without attempts and events.
+
+    This is the one place where a context gets them, so that none has what was forgotten.
+    """
     found: list[Row] = t.fetch_all(
         """
-        SELECT seq, format, message FROM entry
-        WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 AND kind = $4 ORDER BY seq
+        SELECT e.seq, e.format, COALESCE(r.message, e.message) FROM entry e
+        LEFT JOIN entry_redaction r ON r.conversation_id = e.conversation_id AND r.seq = e.seq
+        WHERE e.conversation_id = $1 AND e.seq BETWEEN $2 AND $3 AND e.kind = $4 ORDER BY e.seq
         """,
         conversation,
         first,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.core.ids import TurnId
+from clew.core.ids import TurnId, new_session_id
 from clew.core.route import RouteKey
 from clew.core.system_note import SystemNote
 from clew.errors import ConstraintViolated
@@ -15,6 +15,7 @@ from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.deliveries import close_previews
 from clew.store.transactions.entries import get_entry_hash
 from clew.store.transactions.inbox import DEDUPE_DAYS
+from clew.store.transactions.redactions import finish_queued_redactions
 from clew.store.transactions.undelete import store_undo_data
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
     "DELETE FROM inbox WHERE n IN (SELECT n FROM inbox WHERE conversation_id = $1 LIMIT $2)",
 )
 _AFTER_ENTRIES: tuple[LiteralString, ...] = (
+    "DELETE FROM entry_redaction WHERE conversation_id = $1 AND $2 > 0",
     "DELETE FROM turn WHERE id IN (SELECT id FROM turn WHERE conversation_id = $1 LIMIT $2)",
     """
     DELETE FROM base_item WHERE (session_id, position) IN (
@@ -133,6 +135,7 @@ def mark_deleted(
     if undo_for:
         millis = undo_for // timedelta(milliseconds=1)
         store_undo_data(t, conversation, fence=fence, routes=routes, millis=millis)
+        finish_queued_redactions(t, conversation, session_ids=new_session_id)
     t.execute("DELETE FROM head WHERE conversation_id = $1", conversation)
     t.execute(
         "UPDATE conversation SET deleting_at = $2, title = NULL, titled_by = NULL WHERE id = $1",

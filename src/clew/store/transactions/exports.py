@@ -14,6 +14,7 @@ from clew.errors import NotFound
 from clew.store.transactions.conversations import list_routes
 from clew.store.transactions.entries import get_entry_hash
 from clew.store.transactions.hook_marks import ALL
+from clew.store.transactions.redacted_messages import write_out_redacted
 from clew.store.transactions.sessions import get_base, list_sessions
 
 if TYPE_CHECKING:
@@ -123,7 +124,10 @@ def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
             record["instructions"] = join_instructions(load_instructions(stored))
     ordered = [records[session.id] for session in list_sessions(t, conversation)]
     for record in ordered:
-        record["base"] = [schema.encode_base_item(item) for item in get_base(t, record["id"])]
+        record["base"] = [
+            schema.encode_base_item(item)
+            for item in write_out_redacted(t, conversation, get_base(t, record["id"]))
+        ]
     return ordered
 
 

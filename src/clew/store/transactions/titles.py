@@ -90,10 +90,11 @@ def read_first_exchange(t: Tx, conversation: ConversationId) -> tuple[str, str] 
     """Return the first text of a person and the first answer; ``None`` before an answer."""
     found = t.fetch_all(
         """
-        SELECT role, text FROM entry
-        WHERE conversation_id = $1 AND kind = 'message' AND text <> '' AND role <> 'tool'
-              AND (role <> 'user' OR message NOT LIKE $2)
-        ORDER BY seq LIMIT 20
+        SELECT e.role, COALESCE(r.text, e.text) FROM entry e
+        LEFT JOIN entry_redaction r ON r.conversation_id = e.conversation_id AND r.seq = e.seq
+        WHERE e.conversation_id = $1 AND e.kind = 'message' AND e.text <> '' AND e.role <> 'tool'
+              AND (e.role <> 'user' OR e.message NOT LIKE $2)
+        ORDER BY e.seq LIMIT 20
         """,
         conversation,
         CAUSED_PATTERN,

@@ -7,17 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
+from clew.core import session as reasons
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope, can_see
+from clew.core.session_base import extend_base
 from clew.errors import NotFound
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
+from clew.store.transactions.sessions import (
+    end_session,
+    find_session_by_operation,
+    get_base,
+    get_session,
+    insert_session,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from clew.core.conversation import Conversation
+    from clew.core.ids import SessionIdFactory
     from clew.core.route import RouteKey
     from clew.store.contract import Tx
 
@@ -140,6 +150,56 @@ def undelete_conversation(
     notify_chats(t, conversation, back, notice, event=f"{conversation} restored {t.now}")
     t.notify(conversation)
     return get_conversation(t, conversation)
+
+
+def list_restorable(t: Tx, scope: Scope | None) -> list[ConversationId]:
+    """Return the deleted conversations of a scope, or of all, that can still be restored."""
+    return t.fetch_column(
+        """
+        SELECT id FROM conversation
+        WHERE deleting_at IS NOT NULL AND undo_until > $1 AND ($2 = '' OR scope = $2) ORDER BY id
+        """,
+        t.now,
+        scope or "",
+    )
+
+
+def replace_restored_session(
+    t: Tx, conversation: ConversationId, *, name: str, session_ids: SessionIdFactory
+) -> None:
+    """
+    Have a deleted conversation go on in a new session with the same context if it is restored.
+
+    It has no lease, and its row is locked, so no writer can move the head now. Repeating it
+    with the same ``name`` changes nothing.
+    """
+    text, last_seq = t.fetch_one(
+        """
+        SELECT c.undo, (SELECT b.last_seq FROM tombstone b WHERE b.conversation_id = c.id)
+        FROM conversation c WHERE c.id = $1 AND c.undo IS NOT NULL @LOCK
+        """,
+        conversation,
+    ) or (None, 0)
+    operation = f"{conversation}:{name}"
+    if text is None or find_session_by_operation(t, operation) is not None:
+        return
+    undo = json.loads(text)
+    head = get_session(t, undo["head"])
+    end_session(t, head.id, reasons.FORGET)
+    opened = insert_session(
+        t,
+        conversation,
+        predecessor=head.id,
+        opened_by=reasons.FORGET,
+        opened_seq=last_seq,
+        base=extend_base(get_base(t, head.id), opened_seq=head.opened_seq, last_seq=last_seq),
+        operation=operation,
+        session_ids=session_ids,
+    )
+    if head.end_reason is not None:
+        end_session(t, opened, head.end_reason)
+    undo["head"] = opened
+    t.execute("UPDATE conversation SET undo = $2 WHERE id = $1", conversation, json.dumps(undo))
 
 
 def end_grace_period(t: Tx, conversation: ConversationId, *, at_once: bool = False) -> bool:
