@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.core.route import Route
 from tests.features.memory_world import ANN, open_memory
 
