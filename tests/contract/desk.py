@@ -40,9 +40,9 @@ T = TypeVar("T")
 #: Every table with rows of conversations, in an order in which all rows can be removed.
 TABLES: tuple[LiteralString, ...] = (
     "delivery_chunk", "delivery", "approval", "journal", "approval_grant", "attachment", "blob",
-    "usage", "inbox", "entry_redaction", "entry", "turn", "base_item", "compaction", "head", "route",
-    "lease", "client", "session", "toolset", "resent", "pending_title", "dedupe", "tombstone", "lock",
-    "conversation",
+    "usage", "inbox", "entry_redaction", "entry", "turn", "base_item", "compaction", "head",
+    "route", "lease", "client", "session", "toolset", "resent", "pending_title", "dedupe",
+    "tombstone", "lock", "conversation",
 )  # fmt: skip
 
 BEGINNING = 1_800_000_000_000
