@@ -62,14 +62,6 @@ MEMORY = (
         test=f"{_WAYS_BACK}[sqlite-False]",
     ),
     Mutation(
-        name="memory-undelete",
-        mechanism="a restored conversation begins a session without what was forgotten",
-        file="src/clew/store/transactions/redactions.py",
-        old="    for conversation in restorable.keys() & {*told, *changed}:",
-        new="    for conversation in ():",
-        test=f"{_WAYS_BACK}[sqlite-False]",
-    ),
-    Mutation(
         name="memory-taint",
         mechanism="after text of strangers the agent asks before it remembers",
         file="src/clew/core/call_policy.py",
