@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 OPEN = ("/healthz", "/readyz", "/hooks/{name}")
 PATHS = {
     "/v1/chat/completions": {"post"},
+    "/v1/responses": {"post"},
+    "/v1/responses/{response}": {"get", "delete"},
+    "/v1/responses/{response}/cancel": {"post"},
+    "/v1/responses/{response}/input_items": {"get"},
+    "/v1/conversations": {"post"},
+    "/v1/conversations/{id}": {"get", "post", "delete"},
+    "/v1/conversations/{id}/items": {"get", "post"},
+    "/v1/conversations/{id}/items/{item}": {"get", "delete"},
     "/v1/models": {"get"},
     "/v1/models/{model}": {"get"},
     "/api/conversations": {"get"},

@@ -13,6 +13,7 @@ from clew.api.builtin_operations import BUILTIN_OPERATIONS, build_operations, cr
 from clew.api.operation_context import OperationContext
 from clew.api.operation_scope import PUBLIC, CallerKind, NamedKind
 from clew.api.operations import HttpBinding, Operation
+from clew.api.responses.ids import response_id
 from clew.api.routes import iter_endpoints
 from clew.core.grant import GrantPattern
 from clew.core.ids import ConversationId, GrantId
@@ -45,6 +46,7 @@ OWNER, GUEST = local_route("talk"), Route.parse("agent:main:telegram:dm:42")
 FIELDS: Mapping[str, object] = {
     "text": "/status", "title": "Mine", "to": 0, "approve": True, "query": "secret", "value": 1,
     "key": "session.double_text", "model": "clew", "messages": [{"role": "user", "content": "hi"}],
+    "metadata": {},
 }  # fmt: skip
 
 Things = dict[NamedKind, str]
@@ -76,6 +78,7 @@ async def make_things(engine: Engine, route: Route, text: str, *, settled: bool 
         NamedKind.ROUTE: route.key,
         NamedKind.DELETED: gone,
         NamedKind.INPUT: accepted.inbox_id,
+        NamedKind.RESPONSE: response_id(accepted.inbox_id),
         NamedKind.APPROVAL: approval.id,
         NamedKind.GRANT: await store.write(_give_grant, scope_of(route), talk),
     }
@@ -183,19 +186,26 @@ async def test_without_a_token_in_the_settings_all_but_the_settings_can_be_chang
                 assert isinstance(told, str), operation.name
 
 
-def request(endpoint: Endpoint, conversation: str) -> httpx2.Request:
+def request(endpoint: Endpoint, things: Things) -> httpx2.Request:
     """A request that is as the endpoint declares it."""
+    is_gone = endpoint.path.endswith("/undelete")
+    conversation = things[NamedKind.DELETED if is_gone else NamedKind.CONVERSATION]
     path = endpoint.path.replace("{id}", quote(conversation, safe="")).replace("{model}", "clew")
     path = path.replace("{grant}", f"grt_{conversation.removeprefix('cnv_')}")
     path = path.replace("{goal}", quote(conversation, safe=""))
+    path = path.replace("{response}", things[NamedKind.RESPONSE]).replace("{item}", "none")
     asked = {name: str(FIELDS[name]) for name in endpoint.query.model_fields if name in FIELDS}
     body = {name: FIELDS[name] for name in endpoint.body.model_fields if name in FIELDS}
+    if endpoint.path == "/v1/responses":
+        body = {"input": "hi", "conversation": conversation}
     return httpx2.Request(
         endpoint.method,
         f"http://localhost{path.replace('{name}', 'none')}",
         params=asked,
         json=body,
-        headers={"X-Clew-Conversation": conversation} if endpoint.path.startswith("/v1/c") else {},
+        headers={"X-Clew-Conversation": conversation}
+        if endpoint.path.endswith("completions")
+        else {},
     )
 
 
@@ -220,19 +230,18 @@ async def check_endpoint(
     http: httpx2.AsyncClient, endpoint: Endpoint, *, mine: Things, theirs: Things
 ) -> None:
     what = f"{endpoint.method} {endpoint.path}"
-    kind = NamedKind.DELETED if "undelete" in what else NamedKind.CONVERSATION
     for wrong in ({}, {"Authorization": "Bearer wrong"}):
-        asked = request(endpoint, mine[kind])
+        asked = request(endpoint, mine)
         asked.headers.update(wrong)
         assert ((await http.send(asked)).status_code == 401) == (not endpoint.is_public), what
-    named = ("{id}", "{grant}", "{goal}", "completions")
+    named = ("{id}", "{grant}", "{goal}", "completions", "/responses")
     if any(name in what for name in named):
-        hidden = await send(http, request(endpoint, theirs[kind]))
+        hidden = await send(http, request(endpoint, theirs))
         assert hidden.status_code == 404, what
     if what.endswith("/skills/{name}/trust"):
-        assert (await send(http, request(endpoint, mine[kind]))).status_code in {400, 404}, what
-    elif not what.endswith(("/events", "/hooks/{name}")):
-        shown = await send(http, request(endpoint, mine[kind]))
+        assert (await send(http, request(endpoint, mine))).status_code in {400, 404}, what
+    elif not what.endswith(("/events", "/hooks/{name}", "GET /v1/conversations/{id}/items/{item}")):
+        shown = await send(http, request(endpoint, mine))
         assert shown.status_code not in {401, 404}, what
         assert "of the owner" not in shown.text, what
 
@@ -277,3 +286,5 @@ def test_every_operation_on_a_conversation_declares_it_in_its_scope() -> None:
             assert fields == entry.scope.names.keys(), entry.name
         elif "{id}" in entry.path:
             assert entry.scope.names == {"conversation": NamedKind.CONVERSATION}, entry.path
+        elif "{response}" in entry.path:
+            assert entry.scope.names == {"response": NamedKind.RESPONSE}, entry.path

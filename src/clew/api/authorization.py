@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from clew.api.operation_call import CallSubject, OperationCall
 from clew.api.operation_scope import CallerKind, NamedKind, OperationScope
+from clew.api.responses.ids import parse_response_id
 from clew.core.ids import ApprovalId, GrantId, InboxId, looks_like_id
 from clew.core.route import Route
 from clew.core.scope import LOCAL
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.api.operation_context import OperationContext
+    from clew.core.ids import ConversationId
+    from clew.engine.engine import Engine
 
 C = TypeVar("C", bound=OperationCall)
 
@@ -70,11 +73,23 @@ async def _find_subject(
         case NamedKind.GRANT:
             await engine.grants.get_grant(GrantId(name), viewer=context.viewer)
             return subject
-        case NamedKind.INPUT:
-            name = (await engine.get_input(InboxId(name))).conversation_id
-        case NamedKind.APPROVAL:
-            name = (await engine.get_approval(ApprovalId(name))).conversation_id
+        case NamedKind.RESPONSE:
+            subject = replace(subject, response=parse_response_id(name))
+            name = await _find_conversation(kind, name, engine)
+        case NamedKind.INPUT | NamedKind.APPROVAL:
+            name = await _find_conversation(kind, name, engine)
         case NamedKind.CONVERSATION:
             pass
     conversation = await context.resolve_name(name)
     return replace(subject, conversation=conversation, target=conversation)
+
+
+async def _find_conversation(kind: NamedKind, name: str, engine: Engine) -> ConversationId:
+    """Return the conversation of something else."""
+    match kind:
+        case NamedKind.APPROVAL:
+            return (await engine.get_approval(ApprovalId(name))).conversation_id
+        case NamedKind.RESPONSE:
+            return (await engine.get_input(parse_response_id(name))).conversation_id
+        case _:
+            return (await engine.get_input(InboxId(name))).conversation_id

@@ -27,6 +27,7 @@ from clew.api.operation_scope import (
     OperationScope,
 )
 from clew.api.operations import HttpBinding, OperationRegistry, make_operation
+from clew.api.responses.endpoints import RESPONSE_ENDPOINTS
 from clew.errors import SettingsError
 from clew.plugin.declarations import OperationSource
 from clew.wire import methods, models
@@ -243,7 +244,14 @@ _SETTINGS = (
 def create_registry() -> OperationRegistry:
     """Return a registry with the built-in operations, to which others can be added."""
     return OperationRegistry(
-        (*OPENAI_ENDPOINTS, *_CONVERSATIONS, *SYSTEM_ENDPOINTS, *_TURNS, *_SETTINGS)
+        (
+            *OPENAI_ENDPOINTS,
+            *RESPONSE_ENDPOINTS,
+            *_CONVERSATIONS,
+            *SYSTEM_ENDPOINTS,
+            *_TURNS,
+            *_SETTINGS,
+        )
     )
 
 

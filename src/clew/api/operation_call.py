@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clew.api.operation_context import OperationContext
     from clew.core.events import InputCompleted
-    from clew.core.ids import ConversationId
+    from clew.core.ids import ConversationId, InboxId
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
@@ -40,6 +40,8 @@ class CallSubject:
     target: Route | ConversationId | None = None
     #: The route that is to lead to a conversation.
     route: Route | None = None
+    #: The input whose answer is the response.
+    response: InboxId | None = None
 
 
 def release_nothing() -> None:
@@ -76,6 +78,12 @@ class OperationCall(ABC):
         """Return the route that the scope of the operation has found."""
         assert self.subject.route is not None
         return self.subject.route
+
+    @property
+    def response(self) -> InboxId:
+        """Return the input of the response that the scope of the operation has found."""
+        assert self.subject.response is not None
+        return self.subject.response
 
     @abstractmethod
     def make_key(self, given: SubmitParams) -> IdempotencyKey | None:

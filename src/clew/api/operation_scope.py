@@ -35,6 +35,8 @@ class NamedKind(enum.Enum):
     #: A pending input, and an approval, of a conversation.
     INPUT = "input"
     APPROVAL = "approval"
+    #: An accepted input with its answer, under its id as a response.
+    RESPONSE = "response"
     #: A grant of a scope.
     GRANT = "grant"
 

@@ -40,6 +40,7 @@ from clew.engine.queries import ConversationQueries
 from clew.engine.recorded_requests import find_request
 from clew.engine.replay_service import ReplayService
 from clew.engine.request_service import ClientHistory, RequestService, build_history_key
+from clew.engine.response_service import ResponseService
 from clew.engine.session_service import SessionService
 from clew.engine.validation import validate_message
 from clew.engine.workspace_pruning import prune_workspace_writes
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
     from clew.engine.recorded_requests import RecordedRequest
+    from clew.engine.request_service import EarlierInput
     from clew.engine.services import EngineServices
 
 
@@ -96,6 +98,7 @@ class Engine(ConversationQueries):
         self._process = EngineProcess(means, role=role, version=version, own_only=own_only)
         means.feature_context.waker.connect(self._process.wake)
         self.requests = RequestService(means)
+        self.responses = ResponseService(means)
         self.clients = ClientRegistry(means, self._process.id, self._process.wake)
         self.sessions = SessionService(means, self._process.id, self._process.wake)
         self.replays = ReplayService(means)
@@ -182,15 +185,19 @@ class Engine(ConversationQueries):
         )
 
     async def submit(
-        self, message: NewInput | str, *, target: Route | ConversationId | ClientHistory
+        self,
+        message: NewInput | str,
+        *,
+        target: Route | ConversationId | ClientHistory | EarlierInput,
     ) -> AcceptResult:
         """
         Accept a message: on return it is stored and will have an outcome.
 
         Any session id of a conversation is accepted as its id. With a ``ClientHistory`` the
         message continues the conversation with that context, else a new one that contains
-        it. The same id, event or key is accepted once; the result of a repetition is the
-        first one, with its answer if that was stored.
+        it; with an ``EarlierInput`` it continues after the answer to that. The same id, event
+        or key is accepted once; the result of a repetition is the first one, with its
+        answer if that was stored.
 
         :raises UsageError: if a plain text is empty or too long
         :raises KeyReused: if the key belongs to another request

@@ -18,6 +18,7 @@ from clew.core.session_base import InlineMessage
 from clew.core.text import sanitize_text
 from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, submissions, usage
+from clew.store.transactions.responses import EarlierInput
 from clew.store.transactions.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClientHistory",
+    "EarlierInput",
     "FetchedFile",
     "IdempotencyKey",
     "RequestService",
     "TokenUsage",
+    "build_base",
     "build_history_key",
     "make_request_key",
 ]
@@ -118,11 +121,12 @@ def build_history_key(history: ClientHistory, text: str) -> submissions.HistoryK
         now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
         answer=answer,
         has_answers=any(one.speaker == "assistant" for one in said),
-        base=_build_base(said),
+        base=build_base(said),
     )
 
 
-def _build_base(said: Sequence[HistoryMessage]) -> tuple[InlineMessage, ...]:
+def build_base(said: Sequence[HistoryMessage]) -> tuple[InlineMessage, ...]:
+    """Return the base of a conversation that begins with these messages."""
     now = datetime.now(UTC)
     return tuple(
         InlineMessage(

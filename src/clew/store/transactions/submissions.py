@@ -34,6 +34,7 @@ from clew.store.transactions.inbox import (
     list_open_items,
     relink_event,
 )
+from clew.store.transactions.responses import EarlierInput, find_continuation
 from clew.store.transactions.sessions import get_head
 from clew.store.transactions.turn_queries import (
     find_last_done_turn,
@@ -71,7 +72,7 @@ def submit_input(
     t: Tx,
     item: NewInput,
     *,
-    target: Route | ConversationId | HistoryKey,
+    target: Route | ConversationId | HistoryKey | EarlierInput,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
     policy: ResetPolicy,
@@ -80,8 +81,9 @@ def submit_input(
     Store an input with its files; return the access decision if its sender has no access.
 
     The target is a route, which leaves a conversation that has expired; an id, which may be
-    that of any session of a conversation; or a history, which continues the conversation
-    with that context, or else begins a new one with it. Repeating an input, its event or
+    that of any session of a conversation; a history, which continues the conversation
+    with that context, or else begins a new one with it; or an earlier input, after whose
+    answer it continues. Repeating an input, its event or
     its key stores nothing and returns the first result.
 
     :raises KeyReused: if the key was used with another request
@@ -93,12 +95,8 @@ def submit_input(
         target = resolve_conversation(t, target)
     elif known := find_known_input(t, item):
         return known
-    if isinstance(target, HistoryKey):
-        history = target
-        target = _open_continued(t, history, item, new_conversation, session_ids)
-        if target == new_conversation and history.has_answers:
-            # Nobody knows here what the answers that the client sends along have read.
-            item = replace(item, untrusted=True)
+    if isinstance(target, (HistoryKey, EarlierInput)):
+        target, item = _continue(t, item, target, new_conversation, session_ids)
     elif isinstance(target, Route):
         if item.sender is not None:
             decision = decide_account_access(t, item.sender, target)
@@ -119,6 +117,26 @@ def submit_input(
     )
     _store_with_input(t, item, accepted, target)
     return accepted
+
+
+def _continue(
+    t: Tx,
+    item: NewInput,
+    after: HistoryKey | EarlierInput,
+    new_conversation: ConversationId,
+    session_ids: SessionIdFactory,
+) -> tuple[ConversationId, NewInput]:
+    """Return the conversation that continues what was said, and the input as it enters it."""
+    if isinstance(after, EarlierInput):
+        found = find_continuation(
+            t, after, new_conversation=new_conversation, session_ids=session_ids
+        )
+        return found, item
+    found = _open_continued(t, after, item, new_conversation, session_ids)
+    if found == new_conversation and after.has_answers:
+        # Nobody knows here what the answers that the client sends along have read.
+        item = replace(item, untrusted=True)
+    return found, item
 
 
 def _find_first_request(t: Tx, key: IdempotencyKey) -> AcceptResult | None:
