@@ -89,10 +89,15 @@ class PendingCompletion:
 
     def problem_for(self, error: ClewError) -> ProblemError:
         """Return the problem for an error that occurred after the message was stored."""
-        problem = problem_from_error(error)
-        if isinstance(error, StoreUnavailable):
-            # "Nothing was stored" is true of the last attempt, but not of the message.
-            problem = replace(problem, message=_STORE_UNAVAILABLE)
-        elif isinstance(error, StoreFull):
-            problem = replace(problem, message=_STORE_FULL)
-        return ProblemError(replace(problem, again=self.key is not None, stored=True))
+        return problem_after_storing(error, again=self.key is not None)
+
+
+def problem_after_storing(error: ClewError, *, again: bool) -> ProblemError:
+    """Return the problem for an error after a message was stored; ``again`` if it has a key."""
+    problem = problem_from_error(error)
+    if isinstance(error, StoreUnavailable):
+        # "Nothing was stored" is true of the last attempt, but not of the message.
+        problem = replace(problem, message=_STORE_UNAVAILABLE)
+    elif isinstance(error, StoreFull):
+        problem = replace(problem, message=_STORE_FULL)
+    return ProblemError(replace(problem, again=again, stored=True))

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from clew.api import outcome_mapping
 from clew.api.idempotency import caller_id, idempotency_key
+from clew.api.pending_completion import problem_after_storing
 from clew.api.problems import Problem, invalid_request
 from clew.api.responses.ids import parse_response_id, response_id
 from clew.api.responses.request import parse_response_request
@@ -19,7 +20,7 @@ from clew.core.double_text import parse_rule
 from clew.core.events import InputCompleted
 from clew.engine.request_service import ClientHistory, EarlierInput
 from clew.engine.response_service import with_options
-from clew.errors import NotFound
+from clew.errors import ClewError, NotFound
 
 if TYPE_CHECKING:
     from clew.api.http_call import HttpCall
@@ -39,6 +40,15 @@ async def create_response(call: HttpCall, query: EmptyInput, body: ResponseReque
     accepted = await call.engine.submit(
         with_options(_make_message(call, order, key), order.options), target=target
     )
+    try:
+        return await _answer(call, accepted, order, key)
+    except ClewError as error:
+        raise problem_after_storing(error, again=key is not None) from error
+
+
+async def _answer(
+    call: HttpCall, accepted: AcceptResult, order: ResponseInput, key: IdempotencyKey | None
+) -> Response:
     if order.stream:
         return stream_response(call, await call.engine.responses.read(accepted.inbox_id))
     if not order.background:

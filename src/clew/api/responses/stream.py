@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api import outcome_mapping, sse
-from clew.api.problems import problem_from_error
+from clew.api.pending_completion import problem_after_storing
 from clew.api.responses.event_numbering import EventNumbering
 from clew.api.responses.ids import output_id
 from clew.api.responses.resource import build_response, item_id, list_texts
@@ -73,7 +73,7 @@ class ResponseStream:
                 async for event in self._iter_events(ear):
                     yield event
         except ClewError as error:
-            yield self._encode_problem(problem_from_error(error))
+            yield self._encode_problem(problem_after_storing(error, again=False).problem)
 
     async def _iter_events(
         self, ear: InterruptibleReader[ConversationEvent | InputCompleted]
