@@ -121,13 +121,12 @@ async def _find_entry(call: HttpCall, name: str) -> Entry:
         raise NotFound("item", name)
     if matched[2] is not None:
         return await _find_output(call, name, f"trn_{matched[1]}", int(matched[2]))
-    seq = await call.engine.responses.find_entry_seq(EntryId(f"ent_{matched[1]}"))
-    page = (
-        []
-        if seq is None
-        else await call.engine.read_entries(call.conversation, after=seq - 1, limit=1)
-    )
-    if not page or page[0].id != f"ent_{matched[1]}" or not _is_item(page[0]):
+    id = EntryId(f"ent_{matched[1]}")
+    seq = await call.engine.responses.find_entry_seq(id)
+    if seq is None:
+        raise NotFound("item", name)
+    page = await call.engine.read_entries(call.conversation, after=seq - 1, limit=1)
+    if not page or page[0].id != id or not _is_item(page[0]):
         raise NotFound("item", name)
     return page[0]
 

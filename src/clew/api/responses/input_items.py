@@ -19,7 +19,7 @@ _TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InlineFile:
+class RequestFile:
     """A file that a request contains."""
 
     name: str
@@ -33,7 +33,7 @@ class InputMessage:
 
     role: str
     text: str
-    files: tuple[InlineFile, ...]
+    files: tuple[RequestFile, ...]
 
     @property
     def as_history(self) -> HistoryMessage:
@@ -78,14 +78,14 @@ def _parse_item(item: InputItem, param: str) -> InputMessage:
     return InputMessage(role=item.role, text="\n".join(texts), files=tuple(files))
 
 
-def _parse_file(part: InputPart, param: str) -> InlineFile:
+def _parse_file(part: InputPart, param: str) -> RequestFile:
     match part.type:
         case "input_image" if part.image_url is not None:
             media_type, content = _decode_url(part.image_url, param)
-            return InlineFile(name="image", media_type=media_type, content=content)
+            return RequestFile(name="image", media_type=media_type, content=content)
         case "input_file" if part.file_data is not None:
             media_type, content = _decode_url(part.file_data, param)
-            return InlineFile(name=part.filename or "file", media_type=media_type, content=content)
+            return RequestFile(name=part.filename or "file", media_type=media_type, content=content)
         case "input_image" | "input_file":
             raise _not_inline(param)
         case _:

@@ -13,7 +13,7 @@ from clew.core.client_history import HistoryMessage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.responses.input_items import InlineFile, InputMessage
+    from clew.api.responses.input_items import InputMessage, RequestFile
     from clew.api.responses.schemas import ResponseRequest
 
 
@@ -22,7 +22,7 @@ class ResponseInput:
     """A parsed request for a response."""
 
     text: str
-    files: tuple[InlineFile, ...]
+    files: tuple[RequestFile, ...]
     #: What was said before, if the request does not continue anything.
     history: tuple[HistoryMessage, ...]
     #: NAME or id of the conversation.
