@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -91,16 +93,28 @@ async def _end_once_started(starting: asyncio.Future[Process]) -> None:
 
 
 async def kill_and_wait(child: Process) -> None:
-    """Kill a child process that may still run, and wait for its end, whoever is cancelled."""
+    """
+    Kill a child process that may still run, and wait for its end, whoever is cancelled.
+
+    Where it leads a process group, all of that ends: a child that it has just made may wait for
+    it, and would do so for ever.
+    """
     if child.returncode is None:
         with suppress(ProcessLookupError):
-            child.kill()
+            _kill(child)
     transport: asyncio.SubprocessTransport = cast("Any", child)._transport  # noqa: SLF001  (no other way)
     # Its end is known only once its pipes are closed, and what it has started may hold them.
     for pipe in map(transport.get_pipe_transport, range(3)):
         if pipe is not None:
             pipe.close()
     await shield_until_done(_wait_for_end(child))
+
+
+def _kill(child: Process) -> None:
+    if os.getpgid(child.pid) == child.pid:
+        os.killpg(child.pid, signal.SIGKILL)
+    else:
+        child.kill()
 
 
 async def _wait_for_end(child: Process) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,18 +16,23 @@ from tests.waiting import wait_until
 
 async def test_a_program_ends_with_whoever_waits_for_it(tmp_path: Path) -> None:
     told = tmp_path / "pid"
-    # What it has started keeps its pipes open.
-    script = f"sleep 99 & echo $! $$ > {told}.new; mv {told}.new {told}; exec sleep 99"
+    # What has left its session keeps its pipes open.
+    script = f"""
+    setsid sleep 99 & left=$!
+    sleep 99 & echo $left $! $$ > {told}.new; mv {told}.new {told}; exec sleep 99
+    """
     waiting = asyncio.create_task(run_program(["/bin/sh", "-c", script]))
     await wait_until(told.exists)
-    left, process = map(int, told.read_text().split())
+    left, beside, process = map(int, told.read_text().split())
+    await wait_until(lambda: os.getpgid(left) == left)
     waiting.cancel()
     try:
         with pytest.raises(asyncio.CancelledError):
             await waiting
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
-        os.kill(left, 0)
+        await wait_until(lambda: not _lives(beside))
+        assert _lives(left)
     finally:
         os.kill(left, signal.SIGKILL)
 
@@ -42,6 +48,13 @@ async def test_a_start_that_is_cancelled_leaves_no_pipe_open() -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
     assert _count_descriptors() == before
+
+
+def _lives(process: int) -> bool:
+    with suppress(OSError):
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z"
+    return False
 
 
 def _count_descriptors() -> int:

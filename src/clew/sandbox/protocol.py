@@ -138,6 +138,8 @@ async def run_program(argv: Sequence[str]) -> tuple[int, str]:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        # bwrap makes a process that has no word yet of ending with it.
+        start_new_session=True,
     )
     try:
         async with asyncio.timeout(_PROGRAM_TIMEOUT):
