@@ -338,9 +338,10 @@ async def test_all_that_the_model_is_told_of_the_tools_is_short(tmp_path: Path) 
         body = provider.requests[-1].json or {}
     told = json.dumps([body["tools"], [m for m in body["messages"] if m["role"] != "user"]])
     declared = get_features(settings).values(ToolDeclaration)
-    # There are no skills here.
-    offered = {one["function"]["name"] for one in body["tools"]} | {"load_skill"}
-    assert offered >= {one.name for one in declared}
+    # There are neither skills nor MCP servers here.
+    absent = {"load_skill", "mcp_find", "mcp_call", "mcp_read"}
+    offered = {one["function"]["name"] for one in body["tools"]}
+    assert offered | absent >= {one.name for one in declared}
     assert len(told) <= 10_000, len(told)
 
 
