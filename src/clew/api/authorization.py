@@ -73,23 +73,24 @@ async def _find_subject(
         case NamedKind.GRANT:
             await engine.grants.get_grant(GrantId(name), viewer=context.viewer)
             return subject
-        case NamedKind.RESPONSE:
-            subject = replace(subject, response=parse_response_id(name))
-            name = await _find_conversation(kind, name, engine)
-        case NamedKind.INPUT | NamedKind.APPROVAL:
-            name = await _find_conversation(kind, name, engine)
+        case NamedKind.RESPONSE | NamedKind.INPUT | NamedKind.APPROVAL:
+            subject, name = await _find_owner(subject, kind, name, engine)
         case NamedKind.CONVERSATION:
             pass
     conversation = await context.resolve_name(name)
     return replace(subject, conversation=conversation, target=conversation)
 
 
-async def _find_conversation(kind: NamedKind, name: str, engine: Engine) -> ConversationId:
-    """Return the conversation of something else."""
+async def _find_owner(
+    subject: CallSubject, kind: NamedKind, name: str, engine: Engine
+) -> tuple[CallSubject, ConversationId]:
+    """Return the conversation of a part of it, and the subject with a response that is named."""
     match kind:
         case NamedKind.APPROVAL:
-            return (await engine.get_approval(ApprovalId(name))).conversation_id
+            return subject, (await engine.get_approval(ApprovalId(name))).conversation_id
         case NamedKind.RESPONSE:
-            return (await engine.get_input(parse_response_id(name))).conversation_id
+            item = parse_response_id(name)
+            subject = replace(subject, response=item)
         case _:
-            return (await engine.get_input(InboxId(name))).conversation_id
+            item = InboxId(name)
+    return subject, (await engine.get_input(item)).conversation_id

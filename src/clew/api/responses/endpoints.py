@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from clew.api.builtin_endpoints import KEY_HEADERS
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
 from clew.api.operation_scope import ONE_CONVERSATION, NamedKind, OperationScope
 from clew.api.responses import conversations, handlers, schemas
 
-_KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
 _ONE_RESPONSE = OperationScope(names={"response": NamedKind.RESPONSE})
 _RESPONSE = ResponseSpec(description="The response", media=(STREAM,))
 _CONVERSATION = {200: ResponseSpec(description="The conversation")}
@@ -22,7 +22,7 @@ RESPONSE_ENDPOINTS = (
         body=schemas.ResponseRequest,
         responses={200: _RESPONSE},
         problems=(404, 409, 422, 502),
-        headers=_KEY_HEADERS,
+        headers=KEY_HEADERS,
     ),
     Endpoint(
         method="GET",
@@ -69,7 +69,7 @@ RESPONSE_ENDPOINTS = (
         summary="Open a conversation, which may begin with messages",
         body=schemas.ConversationRequest,
         responses=_CONVERSATION,
-        headers=_KEY_HEADERS,
+        headers=KEY_HEADERS,
     ),
     Endpoint(
         method="GET",

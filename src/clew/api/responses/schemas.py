@@ -77,7 +77,7 @@ class ResponseRequest(RequestBody):
 
 
 class ResponseQueryParams(QueryParams):
-    """How a response is read: at once, or as a stream from an event on."""
+    """Query of a response: at once, or as a stream from an event on."""
 
     stream: Flag = Field(default="false", validate_default=True)
     starting_after: WholeNumber | None = None

@@ -34,7 +34,7 @@ class McpTool:
 
     @cached_property
     def definition(self) -> str:
-        """What is stored of it: JSON in ASCII, since a database keeps no zero characters."""
+        """Return what is stored: JSON in ASCII, since a database keeps no zero characters."""
         made = {"description": self.description, "schema": self.schema}
         return json.dumps({**made, "annotations": self.annotations}, sort_keys=True)
 

@@ -26,7 +26,10 @@ async def describe_servers(pool: McpPool, name: str) -> str:
     if name:
         return "\n".join(_describe_whole(pool.get(name)))
     lines = [_describe_line(one) for one in pool.servers.values()]
-    return "\n".join(lines) or "There are no MCP servers; `clew mcp add` adds one."
+    return (
+        "\n".join(lines)
+        or "There are no MCP servers; a table `[mcp.NAME]` in config.toml adds one."
+    )
 
 
 def _describe_line(one: ServerConnection) -> str:

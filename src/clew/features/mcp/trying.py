@@ -53,5 +53,5 @@ async def _check(name: str, server: McpServer, settings: Settings) -> DoctorFind
     try:
         found = await try_server(name, server, settings)
     except ServerDown as error:
-        return warn("mcp server", str(error), fix=f"clew mcp test {name}")
+        return warn("mcp server", str(error), fix=f"correct [mcp.{name}] in config.toml")
     return ok("mcp server", f"{name}: {len(found.tools)} tools")

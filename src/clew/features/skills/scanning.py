@@ -94,7 +94,7 @@ class SkillProblem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkillShelf:
-    """What is in the folders of skills."""
+    """The skills of the folders, as they were read."""
 
     #: By name, in their order.
     skills: Mapping[str, Skill]

@@ -22,7 +22,7 @@ SHORT: Final = 32
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkillTrust:
-    """What is stored about a skill of a folder."""
+    """The stored trust in a skill of a folder."""
 
     source: str
     name: str
