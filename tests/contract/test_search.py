@@ -329,3 +329,14 @@ async def test_an_index_of_an_older_version_is_rebuilt(store_url: str, tmp_path:
             await log.find("iPhone")
         await update_index(store)
         assert await log.find("iPhone") == [1]
+
+
+async def test_a_check_of_the_index_sees_what_others_have_changed_meanwhile(
+    store: Store, store_url: str, tmp_path: Path
+) -> None:
+    log = await Log.open(store)
+    async with await open_store(store_url, home=tmp_path) as other:
+        for n in range(24):
+            await log.say(f"word {n} and more")
+            await update_index(store)
+            assert await other.read(lambda t: t.search_index.find_faults()) == []

@@ -121,11 +121,14 @@ class SqliteSearchIndex:
             WHERE n <= (SELECT indexed FROM search_state) AND kind = 'message' LIMIT 1
             """
         )
-        if row and not self._t.fetch_one(
+        if row and not self._has_rows():
+            raise SearchNotReady(damaged=True)
+
+    def _has_rows(self) -> bool:
+        return self._t.exists(
             "SELECT 1 FROM search_index WHERE search_index MATCH $1 LIMIT 1",
             _build_match([_SENTINEL]),
-        ):
-            raise SearchNotReady(damaged=True)
+        )
 
     def claim_unindexed(self, limit: int) -> list[UnindexedMessage]:
         messages = take_within_budget(
@@ -167,6 +170,9 @@ class SqliteSearchIndex:
         # Damage in the entries is not the index's.
         self._t.fetch_one(f"SELECT count(*) FROM ({_INDEXED_MESSAGES})")
         try:
+            # Only a query notices that another connection has changed the index; the check
+            # would look for pages that this one has seen before.
+            self._has_rows()
             for part in ("search_index", *_PARTS):
                 lines = self._t.fetch_column(f"PRAGMA quick_check({part})")
                 found += [line for line in lines if line != "ok"]
