@@ -47,7 +47,7 @@ from clew.engine.feature_runner import FeatureRunner
 from clew.engine.feature_tables import FeatureTables
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
-from clew.engine.named_agents import NamedAgents
+from clew.engine.named_agents import NO_AGENTS, NamedAgents
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
 from clew.engine.turn_observers import TurnObservers
@@ -188,8 +188,8 @@ def build_services(
     ids = IdGenerator(now_millis)
     summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
-    context = make_feature_context(settings, store, ids)
     agents, tables = make_named_agents(features), FeatureTables(features)
+    context = make_feature_context(settings, store, ids, agents)
     return EngineServices(
         store=store,
         event_bus=EventBus(),
@@ -284,10 +284,16 @@ async def _run_feature_command(
         return call.reply(f"/{command.name} failed: {error}")
 
 
-def make_feature_context(settings: Settings, store: Store, ids: IdGenerator) -> FeatureContext:
+def make_feature_context(
+    settings: Settings, store: Store, ids: IdGenerator, agents: NamedAgents = NO_AGENTS
+) -> FeatureContext:
     """Return the services that features are given."""
     return FeatureContext(
-        settings=settings, store=store, ids=ids, ask_model=make_side_models(settings)
+        settings=settings,
+        store=store,
+        ids=ids,
+        ask_model=make_side_models(settings),
+        find_profile=agents.find_profile_of,
     )
 
 

@@ -39,7 +39,10 @@ async def _claim(world: MemoryWorld, rules: ExtractionRules) -> Extraction:
     """Have a living process claim what was said."""
     await world.store.register_owner(rules.owner)
     found = await world.store.write(
-        extraction_spans.claim_span, await world.conversation(ANN), rules
+        extraction_spans.claim_span,
+        world.engine.feature_context,
+        await world.conversation(ANN),
+        rules,
     )
     assert found is not None
     return found
@@ -107,7 +110,9 @@ async def test_an_extraction_that_is_killed_repeated_or_no_good_changes_nothing_
         await world.say("I like tea", ANN)
         mine, other = _rules(), _rules(owner="own_b")
         first = await _claim(world, mine)
-        claim = await write(extraction_spans.claim_span, first.conversation, other)
+        claim = await write(
+            extraction_spans.claim_span, world.engine.feature_context, first.conversation, other
+        )
         assert claim is None, "a living process asks already"
         # The first one dies after it has asked, and another asks anew; then it is back.
         await write(lambda t: t.execute("UPDATE memory_extraction SET owner = 'own_dead'"))

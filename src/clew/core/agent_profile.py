@@ -26,6 +26,8 @@ class AgentProfile:
     tools: tuple[str, ...] | None = None
     #: Sandbox level of its commands, where that of the settings allows it.
     level: str | None = None
+    #: Name of the memory that it has in place of its scope's; empty if it has none.
+    memory: str | None = None
 
     @property
     def is_narrow(self) -> bool:
@@ -34,7 +36,7 @@ class AgentProfile:
 
 
 #: What an agent may that the settings no longer have: it can answer.
-WITHOUT_RIGHTS: Final = AgentProfile(tools=(), level="read")
+WITHOUT_RIGHTS: Final = AgentProfile(tools=(), level="read", memory="")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +79,7 @@ def narrow_profile(limit: AgentProfile, wanted: AgentProfile) -> AgentProfile:
         instructions=wanted.instructions,
         tools=_narrow_tools(limit.tools, wanted.tools),
         level=level,
+        memory=wanted.memory if limit.memory is None else limit.memory,
     )
 
 
@@ -101,4 +104,6 @@ def load_profile(stored: str) -> AgentProfile:
         instructions=found["instructions"],
         tools=None if tools is None else tuple(tools),
         level=found["level"],
+        # Those of before there was a choice have none.
+        memory=found.get("memory"),
     )

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.core.agent_profile import WITHOUT_RIGHTS
+from clew.core.agent_profile import WITHOUT_RIGHTS, StoredAgent
 from clew.core.route import MAIN_AGENT
 from clew.errors import UsageError
+from clew.store.transactions.settings import find_agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.core.agent_profile import AgentProfile, NamedAgent, StoredAgent
+    from clew.core.agent_profile import AgentProfile, NamedAgent
+    from clew.core.ids import ConversationId
+    from clew.core.route import Route
+    from clew.store.contract import Tx
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +52,15 @@ class NamedAgents:
             return self._agents[stored.name].profile
         log.warning("agent_not_in_settings", agent=stored.name)
         return WITHOUT_RIGHTS
+
+    def find_profile_of(
+        self, t: Tx, conversation: ConversationId | None, route: Route | None = None
+    ) -> AgentProfile | None:
+        """Return the profile of a conversation's agent; before one exists, that of its route."""
+        if conversation is not None:
+            return self.find_profile(find_agent(t, conversation))
+        named = None if route is None or route.agent == MAIN_AGENT else route.agent
+        return self.find_profile(StoredAgent(name=named))
 
     def find_model(self, name: str | None) -> str | None:
         """Return the name of the model that an agent asks, unless a person chose another."""

@@ -11,9 +11,30 @@ from clew.store.transactions.completions import accept_completion
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
+    from clew.core.agent_profile import AgentProfile
     from clew.core.ids import ConversationId, IdGenerator, TurnId
+    from clew.core.route import Route
     from clew.core.side_answer import SideAnswer
-    from clew.store.contract import Store
+    from clew.store.contract import Store, Tx
+
+
+class FindProfile(Protocol):
+    """A look at what the settings say of a conversation's agent."""
+
+    def __call__(
+        self, t: Tx, conversation: ConversationId | None, route: Route | None = None
+    ) -> AgentProfile | None:
+        """Return its profile; ``None`` if it is as all others."""
+        ...
+
+
+def find_no_profile(
+    t: Tx,
+    conversation: ConversationId | None,
+    route: Route | None = None,
+) -> AgentProfile | None:
+    """Return ``None``: where there are no agents with names."""
+    return None
 
 
 class AskModel(Protocol):
@@ -40,6 +61,9 @@ class FeatureContext:
     store: Store
     ids: IdGenerator
     ask_model: AskModel
+    #: Returns the profile of a conversation's agent, or of the agent that the route of one names
+    #: which does not exist yet.
+    find_profile: FindProfile = find_no_profile
     waker: EngineWaker = field(default_factory=EngineWaker)
 
     def work_on(self, conversation: ConversationId) -> None:

@@ -46,9 +46,11 @@ class TaskTerms:
         raise UsageError(f"there is no kind of agent {name!r}; {what_to_do}")
 
 
-def make_profile(parent: AgentProfile | None, kind: AgentKind | None) -> AgentProfile | None:
+def make_profile(
+    parent: AgentProfile | None, name: str, kind: AgentKind | None
+) -> AgentProfile | None:
     """Return the profile of a task: never with more rights than its parent; ``None`` for none."""
-    wanted = AgentProfile() if kind is None else _read_profile(kind)
+    wanted = AgentProfile() if kind is None else _read_profile(name, kind)
     made = narrow_profile(parent or AgentProfile(), wanted)
     return None if made == AgentProfile() else made
 
@@ -56,13 +58,18 @@ def make_profile(parent: AgentProfile | None, kind: AgentKind | None) -> AgentPr
 def make_named_agents(kinds: Mapping[str, AgentKind]) -> Mapping[str, NamedAgent]:
     """Return the kinds as agents that routes can name."""
     return {
-        name: NamedAgent(profile=_read_profile(kind), model=kind.model)
+        name: NamedAgent(profile=_read_profile(name, kind), model=kind.model)
         for name, kind in kinds.items()
     }
 
 
-def _read_profile(kind: AgentKind) -> AgentProfile:
-    return AgentProfile(instructions=kind.instructions, tools=kind.tools, level=kind.level)
+def _read_profile(name: str, kind: AgentKind) -> AgentProfile:
+    return AgentProfile(
+        instructions=kind.instructions,
+        tools=kind.tools,
+        level=kind.level,
+        memory={"own": name, "none": ""}.get(kind.memory),
+    )
 
 
 def describe_kinds(kinds: Mapping[str, AgentKind]) -> Mapping[str, str]:

@@ -98,7 +98,7 @@ def open_child(t: Tx, context: TurnContext, request: TaskRequest, terms: TaskTer
         return None
     insert_child(t, child)
     _accept_task(t, child, context, request.task)
-    _set_up_agent(t, child, context, kind)
+    _set_up_agent(t, child, context, request.agent, kind)
     return child
 
 
@@ -160,9 +160,11 @@ def _has_place(t: Tx, child: Child, at_once: int) -> bool:
     return len(working) - int(waits) < at_once
 
 
-def _set_up_agent(t: Tx, child: Child, context: TurnContext, kind: AgentKind | None) -> None:
+def _set_up_agent(
+    t: Tx, child: Child, context: TurnContext, name: str, kind: AgentKind | None
+) -> None:
     """Store what the agent is told and held to: later settings do not change it."""
-    profile = make_profile(context.profile, kind)
+    profile = make_profile(context.profile, name, kind)
     if profile is not None:
         stored_settings.set_agent_profile(t, child.conversation_id, profile)
     if kind is not None and kind.model is not None:

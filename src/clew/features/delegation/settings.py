@@ -72,6 +72,12 @@ class AgentKind:
         "The sandbox level of its commands, as `sandbox.level`; one with more rights is refused.",
         default_doc="`sandbox.level`",
     )
+    memory: str = setting(
+        choice_type(["shared", "own", "none"]),
+        "shared",
+        "What it remembers of people and chats: `shared` is what every agent remembers of them, "
+        "`own` what it was told itself, `none` nothing.",
+    )
     tokens: int | None = setting(
         integer_type(least=1000, unit="tokens"),
         None,

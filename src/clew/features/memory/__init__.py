@@ -185,16 +185,16 @@ async def render_core(context: TurnContext) -> str | None:
     """Return the facts that a session is told when it opens."""
     from clew.features.memory import session_notes  # noqa: PLC0415  (declared by every command, needed by few)
 
-    return await context.services.store.read(session_notes.render, context.scope)
+    return await context.services.store.read(session_notes.render_for, context)
 
 
 async def tell_proposals(context: FeatureContext, conversation: ConversationId) -> None:
     """Tell a person what is proposed, after the answer to what they have said."""
     from clew.features.memory import telling  # noqa: PLC0415  (as above)
 
-    if await context.store.read(telling.is_untold, conversation):
+    if await context.store.read(telling.is_untold, context, conversation):
         owner = context.ids.new_owner_id()
-        await context.store.write(telling.tell_proposals, conversation, owner)
+        await context.store.write(telling.tell_proposals, context, conversation, owner)
 
 
 async def run_memory_command(call: CommandCall, argument: str) -> str:

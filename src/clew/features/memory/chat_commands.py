@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew.errors import UsageError
 from clew.features.memory import facts, forgetting, front, links, proposals, writing
 from clew.features.memory.facts import SHARED, FactWriter
+from clew.features.memory.memories import get_memory
 from clew.features.memory.wording import format_fact, format_listed, format_proposals
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ async def run_memory(call: CommandCall, argument: str) -> str:
     """List what is remembered, or show a fact and where it comes from."""
     words = argument.split()
     if not words:
-        return await call.services.store.read(_list, call.viewer)
+        return await call.services.store.read(_list, call)
     if words[0] == "proposed":
-        return await call.services.store.write(_run_proposed, call.viewer, words[1:])
+        return await call.services.store.write(_run_proposed, call, words[1:])
     if words[0] in ("pin", "unpin") and len(words) == 2:
-        return await call.services.store.write(_pin, call.viewer, words[1], words[0] == "pin")
+        return await call.services.store.write(_pin, call, words[1], words[0] == "pin")
     if words[0] == "edit" and len(words) > 2:
         text = argument.split(maxsplit=2)[2]
-        return await call.services.store.write(_edit, call.viewer, words[1], text)
+        return await call.services.store.write(_edit, call, words[1], text)
     name = words[1] if words[0] == "why" and len(words) == 2 else argument
-    return await call.services.store.read(_show, call.viewer, name)
+    return await call.services.store.read(_show, call, name)
 
 
 async def run_remember(call: CommandCall, argument: str) -> str:
@@ -47,7 +48,7 @@ async def run_remember(call: CommandCall, argument: str) -> str:
 
 async def run_forget(call: CommandCall, argument: str) -> str:
     """Erase a fact."""
-    done = await call.services.store.write(_forget, call.viewer, argument.strip())
+    done = await call.services.store.write(_forget, call, argument.strip())
     return forgetting.tell_forgotten(call.services, done)
 
 
@@ -82,9 +83,14 @@ async def _renew_sessions(call: CommandCall, scopes: Sequence[Scope], main: Scop
             call.services.work_on(one)
 
 
-def _run_proposed(t: Tx, viewer: Scope, words: list[str]) -> str:
+def _get_memory(t: Tx, call: CommandCall) -> Scope:
+    profile = call.services.find_profile(t, call.conversation_id, call.route)
+    return get_memory(t, call.viewer, profile)
+
+
+def _run_proposed(t: Tx, call: CommandCall, words: list[str]) -> str:
     """List what is proposed, or answer: what is not accepted is declined."""
-    viewer = links.find_main(t, viewer)
+    viewer = _get_memory(t, call)
     writing.lock_scope(t, viewer)
     waiting = proposals.list_waiting(t, viewer)
     if not words:
@@ -108,8 +114,8 @@ def _run_proposed(t: Tx, viewer: Scope, words: list[str]) -> str:
     return "\n".join([*lines, *([f"{len(left)} declined."] if left else [])])
 
 
-def _list(t: Tx, viewer: Scope) -> str:
-    viewer = links.find_main(t, viewer)
+def _list(t: Tx, call: CommandCall) -> str:
+    viewer = _get_memory(t, call)
     own, shared = facts.list_active(t, viewer), facts.list_active(t, SHARED)
     if not own and not shared:
         return _NONE_YET
@@ -119,20 +125,20 @@ def _list(t: Tx, viewer: Scope) -> str:
     )
 
 
-def _show(t: Tx, viewer: Scope, name: str) -> str:
-    viewer = links.find_main(t, viewer)
+def _show(t: Tx, call: CommandCall, name: str) -> str:
+    viewer = _get_memory(t, call)
     fact = facts.get_named(t, name, viewer=viewer)
     return front.format_details(t, fact, facts.list_replaced(t, fact))
 
 
-def _pin(t: Tx, viewer: Scope, name: str, on: bool) -> str:
-    viewer = links.find_main(t, viewer)
+def _pin(t: Tx, call: CommandCall, name: str, on: bool) -> str:
+    viewer = _get_memory(t, call)
     fact = facts.get_named(t, name, viewer=viewer)
     return format_listed(writing.pin(t, fact, on=on, written_by=FactWriter.PERSON))
 
 
-def _edit(t: Tx, viewer: Scope, name: str, text: str) -> str:
-    viewer = links.find_main(t, viewer)
+def _edit(t: Tx, call: CommandCall, name: str, text: str) -> str:
+    viewer = _get_memory(t, call)
     fact = facts.get_named(t, name, viewer=viewer)
     return format_listed(writing.edit(t, fact, text, written_by=FactWriter.PERSON))
 
@@ -144,7 +150,7 @@ def _remember(t: Tx, call: CommandCall, name: str, text: str) -> str:
         t,
         writing.NewFact(
             id=name,
-            scope=links.find_main(t, call.viewer),
+            scope=_get_memory(t, call),
             text=text,
             written_by=FactWriter.PERSON,
             source=source,
@@ -153,8 +159,8 @@ def _remember(t: Tx, call: CommandCall, name: str, text: str) -> str:
     return f"Remembered as {format_fact(made)}"
 
 
-def _forget(t: Tx, viewer: Scope, name: str) -> Forgotten:
-    viewer = links.find_main(t, viewer)
+def _forget(t: Tx, call: CommandCall, name: str) -> Forgotten:
+    viewer = _get_memory(t, call)
     if not name:
         raise UsageError("/forget needs the number of a fact: /memory lists them")
     fact = facts.get_named(t, name, viewer=viewer)

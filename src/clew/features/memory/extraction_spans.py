@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from clew.core.entry import CAUSED_PATTERN
 from clew.core.rewound import find_rewound_spans
-from clew.features.memory import facts, links
+from clew.features.memory import facts
 from clew.features.memory.extraction_text import SpanMessage, format_message, write_prompt
 from clew.features.memory.facts import SHARED
+from clew.features.memory.memories import find_memory_of
 from clew.features.memory.wording import choose_core
-from clew.store.transactions import conversations, rewinds
+from clew.store.transactions import rewinds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.scope import Scope
+    from clew.plugin import FeatureContext
     from clew.store.contract import Tx
 
 #: What was said before is not read: of a gateway that was off, or that has just learnt to.
@@ -79,17 +81,23 @@ def list_due(t: Tx, rules: ExtractionRules, *, limit: int) -> list[ConversationI
     )
 
 
-def claim_span(t: Tx, conversation: ConversationId, rules: ExtractionRules) -> Extraction | None:
+def claim_span(
+    t: Tx, services: FeatureContext, conversation: ConversationId, rules: ExtractionRules
+) -> Extraction | None:
     """
     Return what a model is to be asked about what was said since the last time.
 
-    ``None`` if there is nothing, or another process that is alive asks already.
+    ``None`` if there is nothing, its agent has no memory, or another process that is alive asks
+    already.
     """
     after, owner = lock_row(t, conversation)
     if owner is not None and owner != rules.owner and t.is_alive(owner):
         return None
-    scope = links.find_main(t, conversations.get_scope(t, conversation))
+    scope = find_memory_of(t, services, conversation)
     end = _find_end(t, conversation)
+    if scope is None:
+        finish_span(t, conversation, end)
+        return None
     forgotten_at = read_forgotten(t, scope)
     start = max(forgotten_at, t.now - OLDEST // _MS)
     messages = _list_messages(t, conversation, after, end, start)

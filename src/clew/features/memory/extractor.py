@@ -39,7 +39,7 @@ async def extract_due(context: FeatureContext, settings: MemorySettings) -> int:
         # Its claims hold while it is alive.
         await context.store.register_owner(rules.owner)
     for conversation in due:
-        asked = await context.store.write(extraction_spans.claim_span, conversation, rules)
+        asked = await context.store.write(extraction_spans.claim_span, context, conversation, rules)
         if asked is not None:
             await _extract(context, asked, rules, settings.extract_model)
     return len(due)

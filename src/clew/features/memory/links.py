@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.core.forgotten_text import Redaction
 from clew.core.ids import InboxId, new_session_id
+from clew.core.scope import Scope
 from clew.errors import UsageError
 from clew.features.memory import facts, proposals, writing
 from clew.features.memory.facts import FactWriter
@@ -16,7 +17,6 @@ from clew.store.transactions import redactions
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
-    from clew.core.scope import Scope
     from clew.store.contract import Tx
 
 #: How long a code is valid, and how many wrong ones void all that are open.
@@ -25,6 +25,8 @@ MAX_TRIES: Final = 5
 #: Without letters and digits that are easily confused.
 _ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _PERSON: Final = "person:"
+#: Begins the scope of what an agent remembers for itself; its name, and whose it is, follow.
+_AGENT: Final = "agent:"
 
 
 def find_main(t: Tx, scope: Scope) -> Scope:
@@ -38,13 +40,28 @@ def find_main(t: Tx, scope: Scope) -> Scope:
 
 
 def list_told(t: Tx, main: Scope, *, ended: bool) -> list[Scope]:
-    """Return the scopes that are told the facts of one, with ``ended`` also those that were."""
+    """
+    Return the scopes that are told the facts of one, with ``ended`` also those that were.
+
+    What an agent remembers for itself is told in conversations of the same scopes.
+    """
+    main = find_owner(main)
     found: list[Scope] = t.fetch_column(
         "SELECT scope FROM memory_link WHERE main = $1 AND (ended_at IS NULL OR $2 = 1) ORDER BY 1",
         main,
         int(ended),
     )
     return [main, *found]
+
+
+def name_own_memory(agent: str, owner: Scope) -> Scope:
+    """Return the scope of what an agent remembers for itself in conversations of a scope."""
+    return Scope(f"{_AGENT}{agent}:{owner}")
+
+
+def find_owner(memory: Scope) -> Scope:
+    """Return the scope of the conversations in which facts are told, whoever remembers them."""
+    return Scope(memory.split(":", 2)[2]) if memory.startswith(_AGENT) else memory
 
 
 def make_code(t: Tx, scope: Scope) -> str:
@@ -86,6 +103,8 @@ def link(t: Tx, scope: Scope, code: str) -> Scope | None:
     if find_main(t, scope) != scope or list_told(t, scope, ended=False) != [scope]:
         raise UsageError("this account is linked already: /unlink parts it")
     _move_facts(t, scope, main)
+    for own in _list_own_memories(t, scope):
+        _move_facts(t, own, Scope(own.removesuffix(scope) + main))
     t.execute(
         """
         INSERT INTO memory_link (scope, main, linked_at) VALUES ($1, $2, $3)
@@ -153,6 +172,14 @@ def _use_code(t: Tx, code: str) -> Scope | None:
 
 def _hash_code(code: str) -> str:
     return hashlib.sha256(code.upper().replace("-", "").strip().encode()).hexdigest()
+
+
+def _list_own_memories(t: Tx, owner: Scope) -> list[Scope]:
+    """Return the scopes of what agents remember for themselves in conversations of a scope."""
+    found: list[Scope] = t.fetch_column(
+        "SELECT scope FROM memory_scope WHERE scope LIKE $1 ORDER BY 1", f"{_AGENT}%"
+    )
+    return [one for one in found if find_owner(one) == owner]
 
 
 def _move_facts(t: Tx, scope: Scope, main: Scope) -> None:

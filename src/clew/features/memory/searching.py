@@ -10,9 +10,11 @@ from clew.features.memory import facts, links
 from clew.features.memory.ranking import FactIndex
 from clew.features.memory.withheld import is_withheld, read_withheld
 from clew.store.search import search_messages
-from clew.store.transactions.conversations import get_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.features.memory.facts import Fact
     from clew.store.contract import Tx
@@ -43,15 +45,19 @@ class Recall:
         #: By scope: its last change, and the words of its facts since then.
         self._indexes: dict[Scope, tuple[tuple[int, str], FactIndex]] = {}
 
-    def find(self, t: Tx, query: str, scope: Scope, *, limit: int = MAX_FACTS) -> Recalled:
+    def find(
+        self, t: Tx, query: str, scope: Scope, is_ours: Callable[[ConversationId], bool]
+    ) -> Recalled:
         """
-        Return the facts and messages of a scope that a query is about.
+        Return the facts of a scope, and the messages of its conversations, that a query is about.
+
+        ``is_ours`` returns whether the messages of a conversation are recalled with these facts.
 
         :raises UsageError: if there is nothing to search for
         """
-        found = self.find_facts(t, query, scope, limit=limit)
+        found = self.find_facts(t, query, scope, limit=MAX_FACTS)
         try:
-            return Recalled(facts=found, messages=_find_messages(t, query, scope))
+            return Recalled(facts=found, messages=_find_messages(t, query, scope, is_ours))
         except SearchNotReady as error:
             return Recalled(facts=found, messages=[], remark=str(error))
 
@@ -81,20 +87,24 @@ class Recall:
 RECALL: Final = Recall()
 
 
-def _find_messages(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
+def _find_messages(
+    t: Tx, query: str, scope: Scope, is_ours: Callable[[ConversationId], bool]
+) -> list[SearchHit]:
     """Return messages of exactly these scopes: the local one sees all others in a search."""
     scopes = links.list_told(t, scope, ended=False)
-    found = [hit for one in scopes for hit in _find_messages_of(t, query, one)]
+    found = [hit for one in scopes for hit in _find_messages_of(t, query, one, is_ours)]
     return found[:MAX_MESSAGES]
 
 
-def _find_messages_of(t: Tx, query: str, scope: Scope) -> list[SearchHit]:
+def _find_messages_of(
+    t: Tx, query: str, scope: Scope, is_ours: Callable[[ConversationId], bool]
+) -> list[SearchHit]:
     found: list[SearchHit] = []
     withheld = read_withheld(t, scope)
     cursor: str | None = None
     for _ in range(_PAGES):
         page = search_messages(t, query, viewer=scope, limit=50, cursor=cursor)
-        ours = (hit for hit in page.items if get_scope(t, hit.conversation_id) == scope)
+        ours = (hit for hit in page.items if is_ours(hit.conversation_id))
         found += [hit for hit in ours if not is_withheld(t, hit, withheld)]
         cursor = page.next
         if cursor is None or len(found) >= MAX_MESSAGES:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from clew.clock import to_millis
-from clew.features.memory import facts, links
+from clew.features.memory import facts
 from clew.features.memory.facts import SHARED, FactState
+from clew.features.memory.memories import find_memory
 from clew.features.memory.searching import RECALL
 from clew.features.memory.wording import (
     MAX_CORE,
@@ -30,9 +31,14 @@ _MAX_RECALLED: Final = 3
 _MAX_QUERY: Final = 500
 
 
+def render_for(t: Tx, context: TurnContext) -> str | None:
+    """Return what a session is told when it opens."""
+    memory = find_memory(t, context.scope, context.profile)
+    return None if memory is None else render(t, memory)
+
+
 def render(t: Tx, scope: Scope) -> str | None:
-    """Return what a session of a scope is told when it opens."""
-    scope = links.find_main(t, scope)
+    """Return the facts of a scope that sessions are told when they open."""
     own, shared = _list_ranked(t, scope)
     scopes = facts.list_visible_scopes(scope)
     return render_core(own, shared, known=sum(facts.count_active(t, one) for one in scopes))
@@ -52,7 +58,9 @@ def make_note(t: Tx, context: TurnContext, *, recalls: bool) -> list[Note]:
 
     With ``recalls`` also what is known about its first message, beside the core.
     """
-    own = links.find_main(t, context.scope)
+    own = find_memory(t, context.scope, context.profile)
+    if own is None:
+        return []
     behind = t.fetch_all(
         """
         SELECT s.scope, s.version, m.version FROM memory_scope s

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.completion import is_attended
-from clew.features.memory import links, proposals, writing
+from clew.features.memory import proposals, writing
+from clew.features.memory.memories import find_memory_of
 from clew.features.memory.wording import format_proposals
 from clew.store.transactions import chat_notices, conversations, inbox
 from clew.store.transactions.turn_queries import find_last_done_turn
@@ -14,16 +15,19 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
+    from clew.plugin import FeatureContext
     from clew.store.contract import Tx
 
 
-def is_untold(t: Tx, conversation: ConversationId) -> bool:
+def is_untold(t: Tx, services: FeatureContext, conversation: ConversationId) -> bool:
     """Return whether there is something to tell in a conversation."""
-    scope = links.find_main(t, conversations.get_scope(t, conversation))
-    return bool(proposals.list_untold(t, scope))
+    memory = find_memory_of(t, services, conversation)
+    return memory is not None and bool(proposals.list_untold(t, memory))
 
 
-def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
+def tell_proposals(
+    t: Tx, services: FeatureContext, conversation: ConversationId, owner: OwnerId
+) -> bool:
     """
     Tell what is proposed, once, to the person who has just said something in a conversation.
 
@@ -33,9 +37,11 @@ def tell_proposals(t: Tx, conversation: ConversationId, owner: OwnerId) -> bool:
     turn = find_last_done_turn(t, conversation)
     if turn is None or known.adhoc or not is_attended(inbox.read_payloads(t, turn.id)):
         return False
-    scope = links.find_main(t, known.scope)
-    writing.lock_scope(t, scope)
-    if not (found := proposals.list_untold(t, scope)):
+    memory = find_memory_of(t, services, conversation)
+    if memory is None:
+        return False
+    writing.lock_scope(t, memory)
+    if not (found := proposals.list_untold(t, memory)):
         return False
     text = format_proposals(found)
     chat_notices.tell_people(

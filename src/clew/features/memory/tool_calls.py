@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.features.memory import facts, links, writing
+from clew.features.memory import facts, writing
 from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.forgetting import forget as forget_everywhere
 from clew.features.memory.forgetting import tell_forgotten
+from clew.features.memory.memories import find_memory_of, get_memory
 from clew.features.memory.searching import RECALL
 from clew.features.memory.sources import find_source
 from clew.features.memory.wording import format_fact, format_place
@@ -17,7 +18,9 @@ from clew.store.transactions import journal
 from clew.store.transactions.grants import is_tainted
 
 if TYPE_CHECKING:
+    from clew.core.ids import ConversationId
     from clew.core.journal import CallKey
+    from clew.core.scope import Scope
     from clew.features.memory.facts import Fact
     from clew.features.memory.forgetting import Forgotten
     from clew.features.memory.searching import Recalled
@@ -37,6 +40,10 @@ def _get_key(context: TurnContext) -> CallKey:
     return context.call_key
 
 
+def _get_memory(t: Tx, context: TurnContext) -> Scope:
+    return get_memory(t, context.scope, context.profile)
+
+
 async def remember(text: str, kind: str, instead_of: int) -> str:
     """Keep a fact, once for each call."""
     context = _get_context()
@@ -48,7 +55,7 @@ def _remember(t: Tx, context: TurnContext, text: str, kind: str, instead_of: int
         t,
         writing.NewFact(
             id=f"mem_{_get_key(context).make_digest()[:20]}",
-            scope=links.find_main(t, context.scope),
+            scope=_get_memory(t, context),
             text=text,
             kind=FactKind(kind),
             written_by=FactWriter.AGENT,
@@ -82,7 +89,12 @@ def _format_known(fact: Fact) -> str:
 
 
 def _find(t: Tx, context: TurnContext, query: str) -> Recalled:
-    found = RECALL.find(t, query, links.find_main(t, context.scope))
+    own = _get_memory(t, context)
+
+    def is_ours(conversation: ConversationId) -> bool:
+        return find_memory_of(t, context.services, conversation) == own
+
+    found = RECALL.find(t, query, own, is_ours)
     writing.mark_used(t, found.facts)
     # A message that was made from text of strangers brings that text along.
     if any(is_tainted(t, one) for one in {hit.conversation_id for hit in found.messages}):
@@ -98,5 +110,5 @@ async def forget(number: int) -> str:
 
 
 def _forget(t: Tx, context: TurnContext, number: int) -> Forgotten:
-    fact = facts.get_numbered(t, links.find_main(t, context.scope), number)
+    fact = facts.get_numbered(t, _get_memory(t, context), number)
     return forget_everywhere(t, fact, written_by=FactWriter.AGENT)
