@@ -101,7 +101,8 @@ class MemoryWorld:
         await wait_until(is_done)
 
     async def check(self) -> None:
-        assert await self.store.read(find_all) == []
+        found = await self.store.read(find_all)
+        assert found == [], found
 
 
 def _count_open(t: Tx) -> int:

@@ -61,7 +61,6 @@ async def test_what_is_known_is_found_with_its_source_in_its_own_scope_only(
         await world.check()
 
 
-@pytest.mark.unequal("what was sent before is not stored so any more")
 async def test_what_is_forgotten_is_sent_no_more_and_its_source_is_named(
     tmp_path: Path, store_url: str
 ) -> None:
@@ -90,7 +89,6 @@ async def test_what_is_forgotten_is_sent_no_more_and_its_source_is_named(
         await world.check()
 
 
-@pytest.mark.unequal("what was sent before is not stored so any more")
 async def test_a_closed_conversation_that_is_taken_up_again_goes_on_without_what_was_forgotten(
     tmp_path: Path, store_url: str
 ) -> None:

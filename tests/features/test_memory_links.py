@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from clew.core.route import Route
 from tests.features.memory_world import ANN, open_memory
 
@@ -17,7 +15,6 @@ BOB = Route(platform="slack", kind="dm", chat="D8")
 GROUP = Route(platform="slack", kind="group", chat="C1")
 
 
-@pytest.mark.unequal("what was sent before is not stored so any more")
 async def test_linked_accounts_share_their_facts_until_they_are_parted(
     tmp_path: Path, store_url: str
 ) -> None:

@@ -41,7 +41,6 @@ async def hear(world: MemoryWorld, route: Route) -> str:
 
 
 @pytest.mark.both_databases
-@pytest.mark.unequal("what was sent before is not stored so any more")
 async def test_an_agent_with_a_memory_of_its_own_shares_nothing_with_the_others(
     tmp_path: Path, store_url: str
 ) -> None:

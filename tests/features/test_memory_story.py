@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.features.memory_story import Story
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.unequal("what was sent before is not stored so any more")
 async def test_over_days_each_question_reaches_the_model_with_the_fact_of_its_person(
     tmp_path: Path, store_url: str
 ) -> None:

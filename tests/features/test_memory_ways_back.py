@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -21,13 +22,11 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId
     from clew.core.route import Route
+    from clew.plugin import Registry
     from clew.testing import ProviderRequest, Reply
     from tests.features.memory_world import MemoryWorld
 
-pytestmark = [
-    pytest.mark.both_databases,
-    pytest.mark.unequal("what was sent before is not stored so any more"),
-]
+pytestmark = pytest.mark.both_databases
 
 
 @dataclass(kw_only=True)
@@ -40,6 +39,8 @@ class _Talk:
     #: The last entry of that turn.
     told: int
     number: int
+    #: Set for what waits in its turn to go on.
+    goes_on: asyncio.Event
 
     @property
     def route(self) -> Route:
@@ -147,7 +148,79 @@ async def test_no_way_back_leads_to_what_was_forgotten(
         assert not [one for one in world.sent if "sings" in json.dumps(one.raw)]
 
 
-async def _tell(world: MemoryWorld, name: str) -> _Talk:
+async def _go_on(talk: _Talk) -> None:
+    talk.goes_on.set()
+    await talk.world.settle()
+
+
+async def _branch_meanwhile(talk: _Talk) -> None:
+    """Branch before the turn ends; the branch goes on in the place of its source."""
+    source = talk.conversation
+    talk.conversation = await talk.world.engine.sessions.branch_conversation(
+        source, route=local_route("aside")
+    )
+    await _go_on(talk)
+
+
+async def _delete_meanwhile(talk: _Talk) -> None:
+    await _delete(talk)
+    await _go_on(talk)
+    await _undelete(talk)
+
+
+@pytest.mark.parametrize("meanwhile", [_go_on, _branch_meanwhile, _delete_meanwhile])
+async def test_what_a_turn_stores_after_it_was_forgotten_is_sent_in_no_later_one(
+    tmp_path: Path, store_url: str, meanwhile: Callable[[_Talk], Awaitable[None]]
+) -> None:
+    started, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def sing() -> str:
+        """Say what was forgotten meanwhile."""
+        if goes_on.is_set():
+            return "no more"
+        started.set()
+        await goes_on.wait()
+        return "The canary of talk sings."
+
+    def add_sing(registry: Registry) -> None:
+        registry.add_tool(sing, effect="pure")
+
+    async with open_memory(tmp_path, store_url, _answer, more={"tested": add_sing}) as world:
+        talk = await _tell(world, "talk", goes_on)
+        await world.engine.submit(do(("sing", {})), target=talk.route)
+        await started.wait()
+        said = await world.command(f"/forget {talk.number}", local_route("other"))
+        assert "is forgotten" in said
+        await meanwhile(talk)
+        seen = len(world.sent)
+        await _say_more(talk)
+        assert len(world.sent) > seen
+        for request in world.sent[seen:]:
+            assert "sings" not in json.dumps(request.raw)
+        await world.check()
+
+
+async def test_a_restored_conversation_does_not_begin_with_what_was_forgotten(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with open_memory(tmp_path, store_url, _answer) as world:
+        talk = await _tell(world, "talk")
+        await talk.command("/new")
+        await world.say("hello", talk.route)
+        assert "sings" in world.sent[-1].system_text, "told when the session opened"
+        talk.conversation = await world.conversation(talk.route)
+        await _delete(talk)
+        await _forget(talk)
+        await _undelete(talk)
+        seen = len(world.sent)
+        await _say_more(talk)
+        assert world.sent[seen:]
+        for request in world.sent[seen:]:
+            assert "sings" not in json.dumps(request.raw)
+        await world.check()
+
+
+async def _tell(world: MemoryWorld, name: str, goes_on: asyncio.Event | None = None) -> _Talk:
     route = local_route(name)
     told = await world.say(
         "Please keep my canary.\n" + do(("remember", {"fact": f"The canary of {name} sings."})),
@@ -161,6 +234,7 @@ async def _tell(world: MemoryWorld, name: str) -> _Talk:
         name=name,
         conversation=await world.conversation(route),
         told=entries[-1].seq,
+        goes_on=goes_on or asyncio.Event(),
         number=number,
     )
 

@@ -10,15 +10,15 @@ _EXTRACTION = "tests/features/test_memory_extraction.py::test_"
 _TOLD = f"{_TESTS}a_fact_is_told_to_each_later_session_and_its_correction_with_the_next_message"
 _SCOPES = f"{_TESTS}what_is_known_is_found_with_its_source_in_its_own_scope_only"
 _FORGOTTEN = f"{_TESTS}what_is_forgotten_is_sent_no_more_and_its_source_is_named"
-_WAYS_BACK = "tests/features/test_memory_ways_back.py::test_no_way_back_leads_to_what_was_forgotten"
+_WAYS = "tests/features/test_memory_ways_back.py::test_"
 
 MEMORY = (
     Mutation(
         name="memory-scope",
         mechanism="what is recalled of the log is of the scope of the conversation",
         file=f"{_MEMORY}/searching.py",
-        old="if get_scope(t, hit.conversation_id) == scope",
-        new="if get_scope(t, hit.conversation_id)",
+        old="if is_ours(hit.conversation_id)",
+        new="if is_ours",
         test=f"{_SCOPES}[sqlite]",
     ),
     Mutation(
@@ -59,7 +59,33 @@ MEMORY = (
         file="src/clew/store/transactions/context.py",
         old="SELECT e.seq, e.format, COALESCE(r.message, e.message) FROM entry e",
         new="SELECT e.seq, e.format, e.message FROM entry e",
-        test=f"{_WAYS_BACK}[sqlite-False]",
+        test=f"{_WAYS}no_way_back_leads_to_what_was_forgotten[sqlite-False]",
+    ),
+    Mutation(
+        name="memory-undelete",
+        mechanism="a deleted conversation is restored without what was forgotten meanwhile",
+        file="src/clew/store/transactions/redactions.py",
+        old="        replace_restored_session(t, conversation, name=name, session_ids=session_ids)",
+        new="        pass",
+        test=f"{_WAYS}a_restored_conversation_does_not_begin_with_what_was_forgotten[sqlite]",
+    ),
+    Mutation(
+        name="undelete-open-call",
+        mechanism="a restored conversation goes on before a call that was cut off",
+        file="src/clew/store/transactions/undelete.py",
+        old="    _leave_out_open_calls(t, conversation, last_seq)",
+        new="    pass",
+        test=f"{_WAYS}what_a_turn_stores_after_it_was_forgotten_is_sent_in_no_later_one"
+        "[sqlite-_delete_meanwhile]",
+    ),
+    Mutation(
+        name="memory-of-agent",
+        mechanism="an agent with a memory of its own is not told that of others",
+        file=f"{_MEMORY}/memories.py",
+        old="    if name is None:",
+        new="    if name is None or name:",
+        test="tests/features/test_memory_of_agents.py::test_an_agent_with_a_memory_of_its_own_"
+        "shares_nothing_with_the_others[sqlite]",
     ),
     Mutation(
         name="memory-taint",

@@ -19,6 +19,7 @@ from clew.agent.attachments import collect_attachment_digests, insert_attachment
 from clew.agent.messages import ModelRequest
 from clew.agent.protocols import LoopContext
 from clew.agent.request_replay import rebuild_request_body
+from clew.core import session as reasons
 from clew.core.session_base import extend_base
 from clew.core.session_prefix import SessionPrefix
 from clew.store.transactions import attachments, context, rows, session_prefixes, sessions
@@ -75,6 +76,8 @@ async def _unexplained(
         ]
         if asides:
             left += await unexplained_asides(asides, t, shelf, conversations)
+        if left and not newly and (forgotten_at := _find_last_forgetting(t)):
+            left = [request for request in left if not _is_before(request, forgotten_at)]
         return [] if left and not newly and _deleted_some(t) else left
 
 
@@ -99,6 +102,18 @@ def _deleted_some(t: Tx) -> bool:
             "SELECT 1 FROM tombstone UNION ALL SELECT 1 FROM conversation WHERE deleting_at > 0"
         )
     )
+
+
+def _find_last_forgetting(t: Tx) -> int | None:
+    """What was forgotten cannot be made again as it was sent before."""
+    found: int | None = t.fetch_value(
+        "SELECT max(opened_at) FROM session WHERE opened_by = $1", reasons.FORGET
+    )
+    return found
+
+
+def _is_before(request: CapturedRequest, at: int) -> bool:
+    return request.ended_wall is not None and request.ended_wall * 1000 <= at
 
 
 async def _follows(

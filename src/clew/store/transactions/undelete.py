@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.clock import from_millis
 from clew.core import session as reasons
-from clew.core.ids import ConversationId
+from clew.core.ids import ConversationId, OwnerId, new_session_id
 from clew.core.scope import Scope, can_see
 from clew.core.session_base import extend_base
 from clew.errors import NotFound
+from clew.store.transactions import leases
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
+from clew.store.transactions.rewinds import find_boundary, rewind_context
 from clew.store.transactions.sessions import (
     end_session,
     find_session_by_operation,
     get_base,
+    get_head,
     get_session,
     insert_session,
 )
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
     from clew.core.ids import SessionIdFactory
     from clew.core.route import RouteKey
     from clew.store.contract import Tx
+
+
+#: Holds the lease inside the transaction that restores a conversation.
+_OWNER: Final = OwnerId("own_undelete")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +109,8 @@ def undelete_conversation(
     """
     Restore a deleted conversation with its log, head, and routes that are still free.
 
-    Work that was open when it was deleted stays cancelled. A title taken meanwhile is lost.
+    Work that was open when it was deleted stays cancelled; calls of tools that it was making are
+    left out of the context. A title taken meanwhile is lost.
     The chats of its routes receive the ``notice``.
 
     :raises NotFound: if it was not deleted, the grace time is over, or ``viewer`` may not
@@ -146,10 +154,30 @@ def undelete_conversation(
     )
     t.execute("DELETE FROM tombstone WHERE conversation_id = $1", conversation)
     t.execute("UPDATE dedupe SET expires_at = NULL WHERE conversation_id = $1", conversation)
+    _leave_out_open_calls(t, conversation, last_seq)
     back = [key for key in undo["routes"] if claim_route(t, key, conversation)]
     notify_chats(t, conversation, back, notice, event=f"{conversation} restored {t.now}")
     t.notify(conversation)
     return get_conversation(t, conversation)
+
+
+def _leave_out_open_calls(t: Tx, conversation: ConversationId, last_seq: int) -> None:
+    """Go back to before the calls that a turn was making when it was cancelled by the deletion."""
+    if find_boundary(t, conversation, last_seq) == last_seq:
+        return
+    head = get_head(t, conversation)
+    # The row is new in this transaction, so nobody else can hold it.
+    lease = leases.acquire_lease(t, conversation, owner=_OWNER).lease
+    opened = rewind_context(
+        t,
+        lease,
+        to=last_seq,
+        operation=f"{conversation}:undelete:{last_seq}:{head.id}",
+        session_ids=new_session_id,
+    )
+    if head.end_reason is not None:
+        end_session(t, opened.id, head.end_reason)
+    leases.release_lease(t, lease)
 
 
 def list_restorable(t: Tx, scope: Scope | None) -> list[ConversationId]:
