@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.call_policy import PolicyRule, Verdict
+from clew.core.policy_rule import PolicyRule, Verdict
 from clew.core.scope import LOCAL
 from clew.sandbox.workspace import name_folder
 from clew.testing import Calls, Text

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.approval import Approval
-    from clew.core.call_policy import PolicyRule
+    from clew.core.policy_rule import PolicyRule
     from clew.runtime import Application
     from clew.store.contract import Tx
     from clew.testing import Reply

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.config import Settings
-    from clew.sandbox.request import Level
+    from clew.core.sandbox_level import Level
 
 
 def policy_of(folder: Path, level: Level) -> SandboxPolicy:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from clew.agent.call_facts import make_facts
 from clew.agent.turn_context import clear_turn_context, set_turn_context
 from clew.config import load_settings
-from clew.core.call_policy import JudgedCall, JudgedTurn, Verdict, decide
+from clew.core.call_policy import JudgedCall, JudgedTurn, decide
+from clew.core.policy_rule import Verdict
 from clew.core.scope import LOCAL
 from clew.core.tool_declaration import ToolDeclaration
 from clew.core.tool_facts import ToolFacts

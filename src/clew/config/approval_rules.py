@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from clew.config import parsers
 from clew.config.setting_type import InvalidValue, ReadContext, SettingType
-from clew.core.call_policy import PolicyRule, Verdict
-from clew.core.command_shape import CommandPattern
+from clew.core.policy_rule import PolicyRule, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +61,9 @@ def _parse_patterns(value: object, key: str, number: int, where: ReadContext) ->
         if not found:
             raise InvalidValue
         if key == "command":
+            # Few settings have rules about commands.
+            from clew.core.command_shape import CommandPattern  # noqa: PLC0415
+
             for one in found:
                 CommandPattern.parse(one)
     except ValueError as error:

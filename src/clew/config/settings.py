@@ -40,6 +40,7 @@ from clew.config.builtin_types import (
 )
 from clew.config.fields import setting
 from clew.core.conversation import UNDELETE_FOR
+from clew.core.sandbox_level import LEVELS
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.config.secret import Secret
-    from clew.core.call_policy import PolicyRule
+    from clew.core.policy_rule import PolicyRule
 
 OFFLINE: Final = "offline"
 #: ``auto`` and the rules of ``clew.core.double_text``: a test compares them; the import takes 5 ms.
@@ -420,7 +421,7 @@ class SandboxSettings:
     """The place where commands of the agent run, and their limits."""
 
     level: str = setting(
-        choice_type(["read", "work", "net", "box", "host"]),
+        choice_type(LEVELS),
         "work",
         "How far commands are kept apart. `read`: they see the system's programs and the "
         "workspace, and write nothing; `work`: they write in the workspace; `box`: in a container; "

@@ -13,8 +13,8 @@ from clew.sandbox.workspace import Workspace, name_folder
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
+    from clew.core.sandbox_level import Level
     from clew.sandbox.network_rules import NetworkRules
-    from clew.sandbox.request import Level
 
 #: The folder of the workspaces, in ``CLEW_HOME``.
 WORK_FOLDER: Final = "work"

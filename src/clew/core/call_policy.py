@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from clew.core.command_shape import CommandPattern, matches_glob
 from clew.core.effect import Effect
 from clew.core.grant import covers_command, make_pattern, matches_path, may_match_below
+from clew.core.policy_rule import PolicyRule, Verdict
 from clew.core.steered_programs import find_instruction
 from clew.core.tool_facts import PathFact, ToolFacts
 
@@ -24,25 +25,6 @@ if TYPE_CHECKING:
     from clew.core.grant import Grant, GrantPattern
     from clew.core.ids import GrantId
     from clew.core.scope import Scope
-
-
-class Verdict(enum.Enum):
-    ALLOW = "allow"
-    ASK = "ask"
-    DENY = "deny"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PolicyRule:
-    """A rule of the settings; an empty list matches everything."""
-
-    then: Verdict
-    tools: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    #: Scopes (``chat:*``) and people (``telegram:42``).
-    who: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

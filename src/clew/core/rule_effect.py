@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.core.call_policy import Verdict
 from clew.core.command_shape import matches_glob
+from clew.core.policy_rule import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.call_policy import PolicyRule
+    from clew.core.policy_rule import PolicyRule
 
 #: As the policy applies them.
 _ORDER: Final = (Verdict.DENY, Verdict.ASK, Verdict.ALLOW)

@@ -14,10 +14,10 @@ from clew.agent.protocols import CallSuspended, NeedsApproval, ToolResult
 from clew.agent.tool_results import extract_result_text
 from clew.config.workspaces import name_place
 from clew.core.approval import ApprovalReason, ApprovalState
-from clew.core.call_policy import Verdict
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallReason, CallStatus
+from clew.core.policy_rule import Verdict
 from clew.engine.call_policy import CallPolicy
 from clew.engine.nested_calls import NestedCalls, is_same_call
 from clew.engine.store_retry import retry_shielded

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from clew.core.completion import Cause, NewCompletion, make_completion_id
 from clew.plugin.waker import EngineWaker
-from clew.store.transactions.completions import accept_completion
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
@@ -88,6 +86,10 @@ class FeatureContext:
         ``turn`` is the one that began what has ended. Text of which strangers may have written a
         part is ``untrusted``: from then on, calls there that reach outside ask.
         """
+        # Every command loads the features, and few wake anybody.
+        from clew.core.completion import Cause, NewCompletion, make_completion_id  # noqa: PLC0415
+        from clew.store.transactions.completions import accept_completion  # noqa: PLC0415
+
         return await self.store.write(
             accept_completion,
             NewCompletion(

@@ -8,7 +8,7 @@ import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from clew.sandbox.supervisor.order import PROXY_PORT
 from clew.sandbox.workspace import Workspace, name_folder
@@ -16,8 +16,7 @@ from clew.sandbox.workspace import Workspace, name_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Level = Literal["read", "work", "net", "box", "host"]
-LEVELS: Final[tuple[Level, ...]] = ("read", "work", "net", "box", "host")
+    from clew.core.sandbox_level import Level
 
 #: For doctor, status, the log and the question before a command.
 HOST_WARNING: Final = (

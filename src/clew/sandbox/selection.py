@@ -16,8 +16,9 @@ from clew.sandbox.unconfined import UnconfinedHost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.core.sandbox_level import Level
     from clew.sandbox.protocol import ProbeReport, Sandbox
-    from clew.sandbox.request import Level, SandboxPolicy
+    from clew.sandbox.request import SandboxPolicy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from clew.config.builtin_types import DURATION, MODEL, TEXT, TEXTS, choice_type, integer_type
 from clew.config.fields import setting
-from clew.sandbox.request import LEVELS
+from clew.core.sandbox_level import LEVELS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from clew.core.call_policy import JudgedTurn, Verdict, restricts_path
+from clew.core.call_policy import JudgedTurn, restricts_path
+from clew.core.policy_rule import Verdict
 from clew.features.files.turn_workspace import require_context
 
 if TYPE_CHECKING:

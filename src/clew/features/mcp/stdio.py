@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
     from clew.config.settings import Settings
+    from clew.core.sandbox_level import Level
     from clew.features.mcp.settings import McpServer
     from clew.sandbox.protocol import Sandbox
-    from clew.sandbox.request import Level
 
 #: Bytes of a message, and of what a server writes to its error output that is kept.
 MAX_MESSAGE: Final = 16 * 1024 * 1024

@@ -10,9 +10,10 @@ from clew.config.workspaces import make_sandbox_policy
 from clew.sandbox.selection import choose_sandbox
 
 if TYPE_CHECKING:
+    from clew.core.sandbox_level import Level
     from clew.plugin import TurnContext
     from clew.sandbox.protocol import Sandbox
-    from clew.sandbox.request import Level, SandboxPolicy
+    from clew.sandbox.request import SandboxPolicy
     from clew.sandbox.selection import SandboxChoice
 
 #: Seconds until a sandbox that did not work is tried again.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from clew.config.workspaces import find_workspace
 from clew.features.skills.tool import load_skill, make_load_facts
 from clew.plugin import Command
 from clew.plugin.declarations import SkillFolder
@@ -82,6 +81,8 @@ def may_have_skills(context: TurnContext) -> bool:
     features = settings.loaded_features
     if isinstance(features, Features) and features.values(SkillFolder):
         return True
+    from clew.config.workspaces import find_workspace  # noqa: PLC0415  (needed by turns only)
+
     workspace = find_workspace(settings, context.scope).root
     return any(one.is_dir() for one in (settings.home / "skills", workspace / ".agents/skills"))
 
