@@ -42,7 +42,7 @@ def _hook(name):
     return specs.hookimpl(hook)
 
 for name, made in list(vars(specs).items()):
-    if hasattr(made, "clew_spec"):
+    if hasattr(made, "clew_spec") and name not in ("register", "configure"):
         globals()[name] = _hook(name)
 """
 _TOOLS = """

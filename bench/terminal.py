@@ -107,14 +107,14 @@ def _program(env: dict[str, str]) -> Generator[_Pty]:
 def _start(env: dict[str, str]) -> float:
     begun = time.perf_counter()
     with _program(env) as program:
-        program.until("omething")
+        program.until("a message;")
         return time.perf_counter() - begun
 
 
 def _echoes(env: dict[str, str]) -> list[float]:
     found: list[float] = []
     with _program(env) as program:
-        program.until("omething")
+        program.until("a message;")
         program.drain(1.0)
         program.type("go\r")
         program.until("again")

@@ -52,7 +52,6 @@ from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
 from clew.engine.turn_observers import TurnObservers
 from clew.errors import ClewError, SettingsError
-from clew.hooks.manager import PluginManager, load_plugins
 from clew.plugin.context import FeatureContext
 from clew.plugin.declarations import (
     AfterTurn,
@@ -62,6 +61,7 @@ from clew.plugin.declarations import (
     CompactorKind,
     Instructions,
 )
+from clew.plugin.enabled import load_enabled_plugins
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
 from clew.sandbox.request import HOST_WARNING
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.session_prefix import InstructionPart
     from clew.core.side_answer import SideAnswer
+    from clew.hooks.manager import PluginManager
     from clew.plugin.context import AskModel
     from clew.plugin.registry import Declared, Features
     from clew.store.contract import Store
@@ -121,13 +122,19 @@ class Application:
 
 @asynccontextmanager
 async def open_application(
-    settings: Settings, *, role: str, own_only: bool = False, store: Store | None = None
+    settings: Settings,
+    *,
+    role: str,
+    own_only: bool = False,
+    store: Store | None = None,
+    plugins: PluginManager | None = None,
 ) -> AsyncGenerator[Application]:
     """
     Open the store and start an engine over it; leaving the block releases running turns.
 
-    ``role`` names the front for people. A ``store`` that is open already stays open. With
-    ``own_only`` the engine works only on conversations that get an input here.
+    ``role`` names the front for people. A ``store`` that is open already stays open, and
+    ``plugins`` that are loaded already are used. With ``own_only`` the engine works only on
+    conversations that get an input here.
 
     :raises SettingsError: if a setting cannot be used
     :raises StoreError: if the store cannot be opened
@@ -148,7 +155,7 @@ async def open_application(
         elif features.schemas:
             await store.write(migrate_features, features.schemas)
         await stack.enter_async_context(close_models_on_exit())
-        services = build_services(settings, store, features)
+        services = build_services(settings, store, features, plugins)
         engine = await stack.enter_async_context(
             Engine(
                 services,
@@ -177,9 +184,12 @@ def configure_default_logging() -> None:
 
 
 def build_services(
-    settings: Settings, store: Store, features: Features | None = None
+    settings: Settings,
+    store: Store,
+    features: Features | None = None,
+    plugins: PluginManager | None = None,
 ) -> EngineServices:
-    """Return the services for turns, as configured."""
+    """Return the services for turns, as configured; ``plugins`` that are loaded already."""
     features = features or get_features(settings)
     register_secrets(iter_secret_texts(settings))
     instructions = read_instructions(settings)
@@ -221,7 +231,7 @@ def build_services(
             agents=agents,
         ),
         agents=agents,
-        hooks=HookDispatcher(store, load_enabled_plugins(settings, features)),
+        hooks=HookDispatcher(store, plugins or load_enabled_plugins(settings, features)),
         reset_policy=make_reset_policy(settings),
         undelete_for=settings.session.undelete,
         lease_duration=settings.lease.duration,
@@ -460,27 +470,6 @@ def add_import_path(folder: Path) -> None:
     """Add a folder with the user's own modules (tools, an agent) at the end of the path."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
-
-
-def load_enabled_plugins(settings: Settings, features: Features | None = None) -> PluginManager:
-    """
-    Return the enabled plugins, and the hooks of features.
-
-    :raises SettingsError: naming what cannot be loaded
-    """
-    features = features or get_features(settings)
-    features.raise_problems()
-    plugins = PluginManager()
-    load_plugins(
-        plugins,
-        settings.home / "plugins",
-        [name for name in settings.plugins.enabled if name not in settings.features.disabled],
-        settings.plugins.options,
-        loaded=features.plugins,
-    )
-    for name, hooks in features.make_hook_plugins():
-        plugins.register_plugin(hooks, f"feature:{name}")
-    return plugins
 
 
 def make_reset_policy(settings: Settings) -> ResetPolicy:

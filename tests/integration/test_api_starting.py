@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+from typing import TYPE_CHECKING
 
 import httpx2
+import pytest
 from starlette.responses import PlainTextResponse
 
 from clew.api.health import offered_models
 from clew.api.shutdown import ShutdownSignals
 from clew.api.startup_app import StartupApp
 from clew.config import Secret
+from tests.acceptance.program import CLEW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PLUGIN = """
+import threading
+from clew.hooks.specs import hookimpl
+
+@hookimpl
+def configure(options):
+    {does}
+"""
 
 
 def client(app: StartupApp, **headers: str) -> httpx2.AsyncClient:
@@ -67,3 +83,25 @@ async def test_a_starting_server_reveals_no_more_without_the_token_than_later() 
         assert (await http.get("/v1/models")).status_code == 200
     async with client(starting(), host="evil.example") as http:
         assert (await http.get("/v1/models")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("raise ValueError('no such door')", "ValueError: no such door"),
+        ("raise SystemExit(0)", "RuntimeError: the plugin raised SystemExit"),
+        ("threading.Event().wait()", "TimeoutError: configure has not returned within 10 seconds"),
+    ],
+)
+def test_a_plugin_that_cannot_be_set_up_is_reported_before_the_gateway_is_ready(
+    tmp_path: Path, does: str, said: str
+) -> None:
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "door.py").write_text(_PLUGIN.format(does=does))
+    told = ["model.name=offline", "api.port=0", "plugins.enabled=door"]
+    command = [CLEW, "--home", str(tmp_path), *(part for one in told for part in ("--set", one))]
+    done = subprocess.run(
+        [*command, "serve"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"plugins.enabled: 'door' cannot be loaded: {said}" in done.stderr.replace("\n", " ")

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.gateway.gateway import Gateway
+    from clew.hooks.manager import PluginManager
     from clew.runtime import Application
 
 log = structlog.get_logger(__name__)
@@ -146,7 +147,7 @@ async def _serve_gateway(settings: Settings, notifier: ServiceNotifier) -> None:
         sockets = _bind_sockets(settings)
         stack.callback(close_sockets, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
-        _check_user_code(settings)
+        plugins = await asyncio.to_thread(_load_user_code, settings)
         check_models_usable(settings)
         stack.enter_context(advertise(settings.home, url=url, name=name))
         leaving = ShutdownSignals()
@@ -156,7 +157,7 @@ async def _serve_gateway(settings: Settings, notifier: ServiceNotifier) -> None:
         server = await stack.enter_async_context(run_in_background(serving, name="server"))
         parts = await asyncio.to_thread(_import_parts)
         product = await stack.enter_async_context(
-            parts.open_product(settings, role="serve", store=store)
+            parts.open_product(settings, role="serve", store=store, plugins=plugins)
         )
         # Imported objects stay alive: scanning them at each collection would delay answers.
         gc.freeze()
@@ -221,10 +222,18 @@ def _bind_sockets(settings: Settings) -> list[socket.socket]:
         raise GatewayRunning(str(settings.home), pid=running.pid, url=running.url) from taken
 
 
-def _check_user_code(settings: Settings) -> None:
-    """Import the user's own code before the gateway reports ready; it may be broken."""
-    if settings.agent.object is None and not settings.tools.modules:
-        return
-    with fast_import():
-        from clew.runtime import make_agent  # noqa: PLC0415  (only then before the port is open)
-    make_agent(settings, "")
+def _load_user_code(settings: Settings) -> PluginManager | None:
+    """
+    Import the user's own code before the gateway reports ready, since it may be broken.
+
+    Plugins get their settings; ``None`` if there are none.
+    """
+    if settings.agent.object is not None or settings.tools.modules:
+        with fast_import():
+            from clew.runtime import make_agent  # noqa: PLC0415  (only then before the port is open)
+        make_agent(settings, "")
+    if not settings.plugins.enabled:
+        return None
+    from clew.plugin.enabled import load_enabled_plugins  # noqa: PLC0415  (as above)
+
+    return load_enabled_plugins(settings)

@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import Context, copy_context
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +36,8 @@ log = structlog.get_logger(__name__)
 OPTIONS_ATTRIBUTE = "OPTIONS"
 #: Seconds that one hook call may take; halved after each timeout in a row.
 HOOK_TIMEOUT = 5.0
+#: Seconds that a plugin may take for its set-up: a program waits for it at its start.
+CONFIGURE_TIMEOUT = 10.0
 _MIN_TIMEOUT_FACTOR = 1 / 16
 #: Seconds in which a plugin's failures of one kind are logged only once.
 _LOG_INTERVAL = 60.0
@@ -99,12 +103,18 @@ class PluginManager:
         return any(impl.plugin_name == name for impl in self._get_implementations("configure"))
 
     def configure_plugin(self, name: str, options: object) -> None:
-        """Pass a plugin its settings; its exceptions are not caught."""
+        """
+        Pass a plugin its settings; its exceptions are not caught.
+
+        :raises TimeoutError: if it does not return
+        """
         for impl in self._get_implementations("configure"):
             if impl.plugin_name == name:
                 taken = self._argument_names[name, "configure"]
                 arguments = {"options": options} if "options" in taken else {}
-                cast("Callable[..., object]", impl.function)(**arguments)
+                function = cast("Callable[..., object]", impl.function)
+                done = self._threads[name].submit_call(partial(_run_hook, function, arguments))
+                _wait_for(done)
 
     async def notify_plugins(
         self, hook: str, facts: Mapping[str, object], *, plugin: str | None = None
@@ -202,6 +212,14 @@ class _WarningThrottle:
             return
         self._last_logged[key] = now, 0
         log.warning(event, plugin=impl.plugin_name, hook=hook, not_logged=quiet, **more)
+
+
+def _wait_for(done: _Future) -> None:
+    try:
+        done.result(CONFIGURE_TIMEOUT)
+    except FutureTimeout as error:
+        message = f"configure has not returned within {CONFIGURE_TIMEOUT:g} seconds"
+        raise TimeoutError(message) from error
 
 
 _TIMED_OUT = object()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from clew.cli.stdout_guard import reserve_stdout
 from clew.core.doctor_finding import fail, ok
 from clew.errors import SettingsError
-from clew.runtime import load_enabled_plugins, make_agent
+from clew.plugin.enabled import load_enabled_plugins
+from clew.runtime import make_agent
 
 if TYPE_CHECKING:
     from clew.config import Settings
