@@ -141,7 +141,7 @@ async def open_memory(
                 url, home=home, features=features.schemas if with_tables else ()
             ) as store,
         ):
-            made = settings_for(home, provider=provider)
+            made = replace(settings_for(home, provider=provider), loaded_features=features)
             if settings is not None:
                 made = replace(made, sections={**made.sections, "memory": settings})
             features.bind_settings(made)

@@ -9,11 +9,14 @@ import pytest
 from clew.core.ids import ConversationId, IdGenerator, SessionId, TurnId
 from clew.core.scope import Scope
 from clew.errors import SettingsError
+from clew.features.memory.settings import MemorySettings
 from clew.plugin import Memory, MemoryProvider, TurnContext
 from clew.plugin.declarations import MemoryProviderKind
+from clew.plugin.loading import load_settings_with_features
 from clew.plugin.registry import Features
 from clew.runtime import make_feature_context
 from clew.store.opening import open_store
+from tests.features.memory_world import ANN, open_memory
 from tests.integration.api_server import settings_for
 
 if TYPE_CHECKING:
@@ -41,6 +44,13 @@ class Notebook:
             return False
         del self._kept[memory]
         return True
+
+
+class Broken(Notebook):
+    async def remember(self, context: TurnContext, text: str) -> Memory:
+        raise ConnectionError("the notebook is away")
+
+    recall = remember  # pyright: ignore[reportAssignmentType]
 
 
 def register(registry: Registry) -> None:
@@ -74,3 +84,39 @@ async def test_a_provider_is_found_by_its_name_and_keeps_scopes_apart(tmp_path: 
         assert await provider.forget(one, kept.id)
     with pytest.raises(SettingsError, match="both have the memory provider 'notebook'"):
         features.register("more", register)
+
+
+def register_both(registry: Registry) -> None:
+    register(registry)
+    registry.add_memory_provider("broken", Broken)
+
+
+async def test_what_is_remembered_is_kept_and_found_in_the_providers_of_the_settings(
+    tmp_path: Path,
+) -> None:
+    settings = MemorySettings(providers=("notebook", "broken"))
+    more = {"notes": register_both}
+    async with open_memory(tmp_path, "sqlite:///clew.db", settings=settings, more=more) as world:
+        told = await world.call("remember", ANN, fact="Ann likes roses.")
+        assert told == "Remembered as 1. Ann likes roses.\n[broken has not kept it: it failed]"
+        recalled = await world.call("recall", ANN, query="roses")
+        assert "Ann likes roses. [notebook]" in recalled
+        assert "[broken was not asked: it failed]" in recalled
+        assert "[notebook]" not in await world.call("recall", query="roses"), "another scope"
+        # The command erases the fact; what the provider still has is not told.
+        await world.call("remember", ANN, fact="Ann sails.")
+        await world.command("/forget 2", ANN)
+        await world.settle()
+        assert "sails" not in await world.call("recall", ANN, query="Ann")
+        await world.call("forget", ANN, number=1)
+        await world.settle()
+        await world.say("Ann likes roses.", ANN)
+        assert "[notebook]" not in await world.call("recall", ANN, query="roses")
+        await world.check()
+
+
+def test_a_provider_that_no_plugin_declares_is_named_when_the_settings_are_loaded(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(SettingsError, match="no memory provider 'attic'; no plugin declares one"):
+        load_settings_with_features(home=tmp_path, flags={"memory.providers": "attic"}, environ={})

@@ -29,7 +29,7 @@ class MemoryProvider(Protocol):
 
     Each method is given the turn, whose ``scope`` bounds what may be seen and changed, and
     whose ``call_key`` identifies a write: one that is repeated after a crash must not be
-    kept twice. What a method raises is the result of the tool that called it.
+    kept twice. One that raises, or takes longer than ten seconds, is left out of the answer.
     """
 
     async def remember(self, context: TurnContext, text: str) -> Memory:

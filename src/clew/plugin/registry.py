@@ -312,6 +312,10 @@ class Registry:
         """Return the names of the tools that all features declare; after all are loaded."""
         return [one.name for one in self._features.values(ToolDeclaration)]
 
+    def list_memory_providers(self) -> list[str]:
+        """Return the names of the memory providers of all features; after all are loaded."""
+        return [one.name for one in self._features.values(MemoryProviderKind)]
+
     def adds_capabilities(self) -> bool:
         """Return whether a feature adds tools that are known only when the agent is made."""
         return bool(self._features.values(CapabilitySource))
@@ -579,7 +583,7 @@ class Registry:
     def add_memory_provider(
         self, name: str, make: Callable[[FeatureContext], MemoryProvider]
     ) -> None:
-        """Declare a store of memories, for the feature that asks for one by name."""
+        """Declare a store of memories, which ``memory.providers`` can name."""
         self._add("memory provider", name, MemoryProviderKind(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:

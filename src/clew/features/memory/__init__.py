@@ -18,6 +18,9 @@ from clew.features.memory.tool import (
 from clew.plugin import Command, sql_check
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clew.config.settings import Settings
     from clew.core.ids import ConversationId
     from clew.plugin import CommandCall, FeatureContext, Note, Registry, TurnContext
     from clew.store.contract import Tx
@@ -84,6 +87,7 @@ CHECKS = (
 def register(registry: Registry) -> None:
     """Register the feature."""
     settings = registry.add_settings(MemorySettings)
+    registry.add_settings_check("providers", partial(_find_problems, registry))
     registry.add_migrations(
         f"{__name__}.migrations",
         of_conversation={
@@ -230,6 +234,15 @@ async def run_unlink_command(call: CommandCall, argument: str) -> str:
     from clew.features.memory import chat_commands  # noqa: PLC0415  (as above)
 
     return await chat_commands.run_unlink(call, argument)
+
+
+def _find_problems(registry: Registry, loaded: Settings) -> Iterable[str]:
+    settings: MemorySettings = loaded.sections["memory"]  # pyright: ignore[reportAssignmentType]
+    if not settings.providers:
+        return ()
+    from clew.features.memory import elsewhere  # noqa: PLC0415  (few settings name any)
+
+    return elsewhere.find_problems(registry, loaded)
 
 
 def _make_operation(name: str) -> object:

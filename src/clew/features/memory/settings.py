@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from clew.config.builtin_types import DURATION, FLAG, MODEL, choice_type, integer_type
+from clew.config.builtin_types import DURATION, FLAG, MODEL, TEXTS, choice_type, integer_type
 from clew.config.fields import setting
 
 
@@ -29,6 +29,12 @@ class MemorySettings:
         "tool",
         "`auto`: up to three facts about the first message of a session, beside those that each "
         "session is told, join it. The model can always look for more with `recall`.",
+    )
+    providers: tuple[str, ...] = setting(
+        TEXTS,
+        (),
+        "Names of memory providers that plugins declare. What is remembered is kept there, too, "
+        "and `recall` asks them as well.",
     )
     extract: str = setting(
         choice_type(["off", "ask", "on"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.features.memory import facts, writing
+from clew.features.memory import elsewhere, facts, writing
 from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.forgetting import forget as forget_everywhere
 from clew.features.memory.forgetting import tell_forgotten
@@ -47,7 +47,8 @@ def _get_memory(t: Tx, context: TurnContext) -> Scope:
 async def remember(text: str, kind: str, instead_of: int) -> str:
     """Keep a fact, once for each call."""
     context = _get_context()
-    return await context.services.store.write(_remember, context, text, kind, instead_of)
+    said = await context.services.store.write(_remember, context, text, kind, instead_of)
+    return "\n".join([said, *await elsewhere.remember(context, text)])
 
 
 def _remember(t: Tx, context: TurnContext, text: str, kind: str, instead_of: int) -> str:
@@ -76,6 +77,7 @@ async def recall(query: str) -> str:
         f"{format_place(hit.conversation_id, hit.seq)}"
         for hit in found.messages
     ]
+    lines += await elsewhere.recall(context, query)
     if found.remark:
         lines.append(f"[messages were not searched: {found.remark}]")
     return "\n".join(lines) or "Nothing is known about that."
@@ -106,6 +108,8 @@ async def forget(number: int) -> str:
     """Erase a fact; what is forgotten already stays so."""
     context = _get_context()
     done = await context.services.store.write(_forget, context, number)
+    for fact in done.facts:
+        await elsewhere.forget(context, fact.text or "")
     return tell_forgotten(context.services, done)
 
 
