@@ -328,6 +328,8 @@ async def _capture_turns(rpc: RpcCapture) -> None:
     await ask("queue.edit", inbox_id="inb_1", text="r:")
     await ask("queue.cancel", inbox_id=queued["inbox_id"])
     await ask("queue.cancel", inbox_id="inb_1")
+    await ask("prompt.result", inbox_id=queued["inbox_id"])
+    await ask("prompt.result", inbox_id="inb_1")
     asked = await ask("approval.list", conversation="talk")
     await ask("approval.list", conversation="none")
     await ask("approval.respond", approval=asked["items"][0]["id"], approve=True, note="ok")

@@ -47,6 +47,7 @@ from clew.wire.params import (
     NewParams,
     OpenParams,
     RenameParams,
+    ResultParams,
     ResumeParams,
     RewindParams,
     RunParams,
@@ -199,6 +200,9 @@ async def test_a_message_that_is_sent_again_with_its_key_is_stored_once(on_each:
         with pytest.raises(CallFailed) as caught:
             await one.call(methods.SUBMIT, SubmitParams(session_id="talk", text="bye", key="k"))
         assert caught.value.code == ErrorCode.KEY_REUSED
+        ends = [await each.await_result(first.inbox_id) for each in (one, two)]
+        assert ends[0] == ends[1]
+        assert (ends[0].outcome, ends[0].turn_outcome) == ("turn", "answered")
 
 
 async def test_requests_of_one_client_are_stored_in_the_order_in_which_it_sends_them(
@@ -375,6 +379,7 @@ async def test_another_scope_sees_and_changes_nothing(server: Server) -> None:
             (methods.INTERRUPT, Named(conversation="talk")),
             (methods.CANCEL, CancelParams(inbox_id=sent.inbox_id)),
             (methods.EDIT, EditParams(inbox_id=sent.inbox_id, text="x")),
+            (methods.RESULT, ResultParams(inbox_id=sent.inbox_id)),
             (methods.RUN, RunParams(text="/status", conversation="talk")),
             (methods.SUBSCRIBE, SubscribeParams(conversation=conversation)),
             (methods.DELETE, Named(conversation="talk")),

@@ -212,6 +212,7 @@ _CONVERSATIONS = (
     _ordered(methods.RETRY, conversations.retry_exchange, ONE_CONVERSATION),
 )
 _TURNS = (
+    _concurrent(methods.RESULT, turns.await_result, _INPUT),
     _concurrent(methods.INTERRUPT, turns.interrupt_turn, ONE_CONVERSATION),
     _concurrent(methods.APPROVALS, turns.list_approvals, ONE_CONVERSATION),
     _concurrent(

@@ -40,7 +40,7 @@ from clew.wire.client_protocol import (
 )
 from clew.wire.errors import CallFailed, ErrorCode, RpcError
 from clew.wire.event_models import AnyNotice, DeletedNotice, EndedNotice
-from clew.wire.params import Attachment, Named, OpenParams, SubmitParams
+from clew.wire.params import Attachment, Named, OpenParams, ResultParams, SubmitParams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -50,12 +50,15 @@ if TYPE_CHECKING:
     from clew.wire.client_protocol import PendingCall, ReceivedMessage
     from clew.wire.methods import RpcMethod
     from clew.wire.params import DoubleTextName, Params
-    from clew.wire.results import Submitted
+    from clew.wire.results import InputResult, Submitted
 
 R = TypeVar("R", bound=BaseModel)
 
 #: Seconds before the first try to connect again, and the longest pause between two.
 MIN_PAUSE, MAX_PAUSE = 0.1, 2.0
+
+#: Errors after which a call that may be made twice is made again.
+_REPEATED = (ErrorCode.DISCONNECTED, ErrorCode.UNAVAILABLE, ErrorCode.STOPPING)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,27 +143,41 @@ class RpcClient:
         *,
         double_text: DoubleTextName | None = None,
         attachments: Sequence[Attachment] | None = None,
+        key: str | None = None,
     ) -> Submitted:
         """
         Submit a message exactly once, resending it after connection losses.
 
+        A message with the ``key`` of an earlier one stands for that one.
+
         :raises CallFailed: if the server rejects it
         """
-        given: dict[str, Any] = {"session_id": conversation, "text": text, "key": uuid4().hex}
+        given: dict[str, Any] = {
+            "session_id": conversation,
+            "text": text,
+            "key": key or uuid4().hex,
+        }
         if double_text is not None:
             given["double_text"] = double_text
         if attachments:
             given["attachments"] = list(attachments)
-        params = SubmitParams(**given)
+        return await self._call_until_answered(methods.SUBMIT, SubmitParams(**given))
+
+    async def await_result(self, inbox_id: str) -> InputResult:
+        """
+        Wait for the outcome of a message, across connection losses.
+
+        :raises CallFailed: if there is no such message
+        """
+        return await self._call_until_answered(methods.RESULT, ResultParams(inbox_id=inbox_id))
+
+    async def _call_until_answered(self, method: RpcMethod[Any, R], params: Params) -> R:
+        """Call a method that may be called twice, until the server answers."""
         while True:
             try:
-                return await self.call(methods.SUBMIT, params)
+                return await self.call(method, params)
             except CallFailed as error:
-                if error.code not in (
-                    ErrorCode.DISCONNECTED,
-                    ErrorCode.UNAVAILABLE,
-                    ErrorCode.STOPPING,
-                ):
+                if error.code not in _REPEATED:
                     raise
                 await asyncio.sleep(MIN_PAUSE)
 

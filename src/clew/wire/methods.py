@@ -168,6 +168,14 @@ SUBMIT = RpcMethod(
     summary="Submit a message: it is stored once this is answered. The answer arrives as events.",
     errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.REJECTED, ErrorCode.KEY_REUSED),
 )
+RESULT = RpcMethod(
+    name="prompt.result",
+    params=params.ResultParams,
+    result=results.InputResult,
+    summary="The outcome of a message: the call waits until there is one, whichever process works "
+    "on it. Asked again, also later, it answers the same.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 INTERRUPT = RpcMethod(
     name="turn.interrupt",
     params=params.Named,

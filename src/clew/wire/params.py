@@ -178,6 +178,12 @@ class SubmitParams(Params):
     )
 
 
+class ResultParams(Params):
+    """The input whose outcome is awaited."""
+
+    inbox_id: str
+
+
 class RespondParams(Params):
     """A person's decision on a tool call."""
 

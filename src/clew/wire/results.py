@@ -70,6 +70,27 @@ class Submitted(WireModel):
     position: int
 
 
+class InputResult(WireModel):
+    """The outcome of an input, and the text for its sender."""
+
+    inbox_id: str
+    conversation: str
+    #: The conversation's last entry by then: once an event carries it, all of the turn was told.
+    seq: int
+    outcome: Literal["turn", "merged", "steered", "executed", "cancelled", "rejected"]
+    #: The turn that answered it; null for a command, a cancelled or a rejected input.
+    turn: str | None
+    turn_outcome: Literal["answered", "failed", "cancelled"] | None
+    #: The answer or the failure, or the reply to a command.
+    text: str
+    #: The kind of failure of the turn.
+    code: str | None
+    #: Why it was cancelled or rejected.
+    note: str | None
+    #: The answer reached the limit of the model's output.
+    cut: bool
+
+
 class Retried(Undone):
     """The message that was queued again."""
 

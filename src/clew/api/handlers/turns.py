@@ -9,7 +9,7 @@ from clew.api.rpc.subscriptions import start_subscription
 from clew.core.double_text import parse_rule
 from clew.core.grant import GrantTerm
 from clew.core.ids import ApprovalId, InboxId
-from clew.core.inbox import InboxOutcome
+from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.wire import serializers
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.models import ApprovalShape, QueuedShape
@@ -17,6 +17,7 @@ from clew.wire.results import (
     Approvals,
     Cancelled,
     Edited,
+    InputResult,
     Interrupted,
     Queue,
     Submitted,
@@ -74,6 +75,30 @@ def _decode_content(given: params.Attachment, place: int) -> bytes:
     except ValueError as error:
         param = f"attachments[{place}].data"
         raise CallFailed.from_code(ErrorCode.INVALID_PARAMS, str(error), param=param) from None
+
+
+async def await_result(call: OperationCall, given: params.ResultParams) -> InputResult:
+    end = await call.wait_for_input(
+        AcceptResult(
+            inbox_id=InboxId(given.inbox_id),
+            conversation_id=call.conversation,
+            duplicate=True,
+            position=0,
+        )
+    )
+    turn, view = end.turn, await call.engine.get_view(end.conversation)
+    return InputResult(
+        inbox_id=end.inbox_id,
+        conversation=end.conversation,
+        seq=view.conversation.last_seq,
+        outcome=end.outcome.value,
+        turn=None if turn is None else turn.id,
+        turn_outcome=None if turn is None or turn.outcome is None else turn.outcome.value,
+        text=end.text or (end.note or "" if end.outcome is InboxOutcome.EXECUTED else ""),
+        code=None if turn is None else turn.error_code,
+        note=end.note,
+        cut=end.cut,
+    )
 
 
 async def interrupt_turn(call: OperationCall, given: params.Named) -> Interrupted:
