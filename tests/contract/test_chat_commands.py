@@ -10,7 +10,8 @@ import pytest
 
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.commands.builtin import BUILTIN_COMMANDS
-from clew.commands.runner import CommandRunner, is_command
+from clew.commands.runner import CommandRunner
+from clew.core.command_text import is_command
 from clew.core.reset_policy import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.commands.runner import is_command
 from clew.core.channel_events import IgnoredEvent, MessageDeleted, MessageReceived
+from clew.core.command_text import is_command
 
 if TYPE_CHECKING:
     import random

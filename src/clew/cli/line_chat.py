@@ -29,7 +29,7 @@ from clew.cli.output import get_outputs, to_single_line
 from clew.cli.selectable_queue import SelectableQueue
 from clew.cli.typeahead import TypeaheadParser, read_pending
 from clew.commands.registry import ChatCommandReply
-from clew.commands.runner import is_command
+from clew.core.command_text import is_command
 from clew.core.escapes import make_visible
 from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION

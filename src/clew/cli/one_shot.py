@@ -19,8 +19,8 @@ from clew.cli.event_printer import EventPrinter, is_success
 from clew.cli.logs import logs_to_file
 from clew.cli.output import Output, get_outputs, to_single_line
 from clew.cli.stdout_guard import reserve_stdout
-from clew.commands.runner import is_command
 from clew.config.settings import OFFLINE
+from clew.core.command_text import is_command
 from clew.core.events import InputCompleted
 from clew.runtime import open_application
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from clew.commands.builtin import BUILTIN_REGISTRY, explain_unknown
 from clew.commands.registry import ChatCommandReply, CommandContext
 from clew.core import scope as scopes
+from clew.core.command_text import COMMAND_PATTERN
 from clew.core.route import Route
 from clew.core.scope import can_see, scope_of
 from clew.errors import NotFound, OperationRefused, UsageError
@@ -27,14 +28,7 @@ if TYPE_CHECKING:
     from clew.engine.channel_inbox import ChannelActor
     from clew.engine.engine import Engine
 
-#: A name, in some chats followed by the bot's name, then nothing or a space.
-_COMMAND_PATTERN = re.compile(r"/([A-Za-z_?]+)(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
 _SETTING_PATTERN = re.compile(r"[a-z_]+\.[a-z_]")
-
-
-def is_command(text: str) -> bool:
-    """Return whether a text is meant as a command; ``/etc/hosts is broken`` is not."""
-    return _COMMAND_PATTERN.fullmatch(text.strip()) is not None
 
 
 class CommandRunner:
@@ -75,7 +69,7 @@ class CommandRunner:
 
         :raises StoreError: if the store cannot be used
         """
-        match = _COMMAND_PATTERN.fullmatch(text.strip())
+        match = COMMAND_PATTERN.fullmatch(text.strip())
         name = match[1] if match else (text.split() or [""])[0]
         argument = (match[2] or "").strip() if match else ""
         command, argument = self._commands.find_call(name, argument)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.background import cancel_and_wait
-from clew.commands.runner import CommandRunner, is_command
+from clew.commands.runner import CommandRunner
 from clew.core.access import AccessDecision, AccessPolicy, AccessRefused, ButtonOutcome, is_operator
 from clew.core.channel_events import (
     DM,
@@ -26,6 +26,7 @@ from clew.core.channel_events import (
     OutboundMessage,
     unfetched_files,
 )
+from clew.core.command_text import is_command
 from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.message_order import WrittenMessage
 from clew.core.route import MAIN_AGENT, Route
