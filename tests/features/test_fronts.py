@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clew.cli.terminal_ui.backend import TuiBackend
+from clew.cli.client_backend import ClientBackend
 from clew.plugin.loading import load_settings_with_features
 from clew.tui.transports import websocket
 from clew.wire.framing import RpcRequest, write_message
@@ -74,7 +74,7 @@ async def over_socket(clew: Clew) -> AsyncGenerator[Connect]:
 async def in_terminal(clew: Clew) -> AsyncGenerator[Connect]:
     flags = {"model.name": "offline"}
     settings = load_settings_with_features(home=clew.home, flags=flags, environ={})
-    with TuiBackend(settings) as backend:
+    with ClientBackend(settings, role="tui") as backend:
         yield backend.connect
 
 

@@ -18,8 +18,8 @@ def imported(*prefixes):
     return sorted(name for name in sys.modules if name.startswith(prefixes))
 
 build_model(ModelSpec(name="openai-chat:m", base_url="http://localhost:1/v1"))
-assert not imported("aiohttp", "rich", "pygments", "anthropic", "psycopg", "textual"), imported(
-    "aiohttp", "rich", "pygments", "anthropic", "psycopg", "textual")
+unused = imported("acp", "aiohttp", "rich", "pygments", "anthropic", "psycopg", "textual")
+assert not unused, unused
 assert not imported("openai.resources.responses", "openai.lib.streaming.responses")
 assert len(imported("openai.types.")) < 200, len(imported("openai.types."))
 

@@ -15,6 +15,7 @@ from pkgutil import walk_packages
 # Imported by name when the first loop runs.
 import anyio.from_thread  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
+import clew.acp
 import clew.api
 import clew.cli
 import clew.features
@@ -32,7 +33,7 @@ __all__ = ["child", "gateways", "killed_tasks", "serving"]
 #: They look at the terminal as they are imported, and there is none yet.
 _OF_A_TERMINAL = {"clew.cli.line_chat", "clew.cli.line_editor"}
 
-for package in (clew.api, clew.cli, clew.features, clew.gateway, clew.tui):
+for package in (clew.acp, clew.api, clew.cli, clew.features, clew.gateway, clew.tui):
     for module in walk_packages(package.__path__, f"{package.__name__}."):
         if module.name not in _OF_A_TERMINAL:
             import_module(module.name)

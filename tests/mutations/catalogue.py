@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.acp import ACP
 from tests.mutations.approvals import APPROVALS
 from tests.mutations.backups import BACKUPS
 from tests.mutations.boundaries import BOUNDARIES
@@ -303,6 +304,7 @@ ALL = (
     *FAILURES,
     *OUTAGES,
     *RPC,
+    *ACP,
     *EDGES,
     *EXPORTS,
     *APPROVALS,

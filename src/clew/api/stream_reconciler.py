@@ -14,6 +14,11 @@ class StreamedText:
         self._needs_separator = False
 
     @property
+    def sent(self) -> str:
+        """Return the text of the current response that was sent."""
+        return self._sent
+
+    @property
     def has_partial_response(self) -> bool:
         """Return True if text of the current response was sent."""
         return bool(self._sent)

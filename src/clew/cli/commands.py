@@ -26,6 +26,7 @@ COMMANDS: Final = {
         "clew.cli.service.commands", "service", "Run the gateway around the clock."
     ),
     "rpc": LazyCommand("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
+    "acp": LazyCommand("clew.cli.acp", "acp", "Be the agent of an editor."),
     "sessions": LazyCommand(
         "clew.cli.sessions", "sessions", "List, search and change conversations."
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.cli.terminal_ui.backend import TuiBackend
+from clew.cli.client_backend import ClientBackend
 from clew.config import ensure_home
 from clew.tui.app import TerminalApp
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run_tui(settings: Settings, name: str) -> int:
     """Run the terminal UI until the user exits, and return the exit code."""
     ensure_home(settings)
-    with TuiBackend(settings) as behind:
+    with ClientBackend(settings, role="tui") as behind:
         app = TerminalApp(behind.connect, name=name, folder=settings.home)
         app.may_stop = True
         app.run()

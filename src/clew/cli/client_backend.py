@@ -1,8 +1,8 @@
 """
-Backend of the terminal UI: the running server, else an engine in a thread.
+Backend of a client in this process: the running server, else an engine in a thread.
 
 The engine has its own event loop, so that it never delays the echo of keys, and is imported
-while the first screen is visible.
+while the first screen is visible, or while an editor says what it can do.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Final, Self
 from anyio.from_thread import start_blocking_portal
 
 from clew.cli.common import fast_import
+from clew.cli.logs import logs_to_file
 from clew.cli.server_connection import connect_to_server
 from clew.errors import ClewError
 from clew.tui.transports import ConnectionLost, ConnectionRefused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
     from anyio.from_thread import BlockingPortal
 
@@ -34,11 +36,21 @@ if TYPE_CHECKING:
 _RECONNECT_TIMEOUT: Final = 15.0
 
 
-class TuiBackend:
-    """Backend of a terminal UI: the server that runs on this home, else an engine in a thread."""
+class ClientBackend:
+    """
+    Backend of a client: the server that runs on this home, else an engine in a thread.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    The engine is opened for this ``role``, and logs as ``logs`` says.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        role: str,
+        logs: Callable[[Settings], AbstractContextManager[None]] = logs_to_file,
+    ) -> None:
+        self._settings, self._role, self._logs = settings, role, logs
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
         self._rpc_server: OperationContext | None = None
@@ -103,14 +115,13 @@ class TuiBackend:
         # Half a second of imports, while the screen is visible.
         with fast_import():
             from clew.api.operation_context import OperationContext  # noqa: PLC0415
-            from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
 
-        self._stack.enter_context(logs_to_file(self._settings))
+        self._stack.enter_context(self._logs(self._settings))
         portal = self._stack.enter_context(start_blocking_portal("asyncio"))
         product = self._stack.enter_context(
             portal.wrap_async_context_manager(
-                open_application(self._settings, role="tui", own_only=True)
+                open_application(self._settings, role=self._role, own_only=True)
             )
         )
         self._portal = portal

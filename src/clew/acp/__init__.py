@@ -1,0 +1,1 @@
+"""Editors: a client of Clew that speaks the Agent Client Protocol with an editor."""
