@@ -41,6 +41,7 @@ from clew.engine.recorded_requests import find_request
 from clew.engine.replay_service import ReplayService
 from clew.engine.request_service import ClientHistory, RequestService, build_history_key
 from clew.engine.response_service import ResponseService
+from clew.engine.run_service import RunService
 from clew.engine.session_service import SessionService
 from clew.engine.validation import validate_message
 from clew.engine.workspace_pruning import prune_workspace_writes
@@ -99,6 +100,7 @@ class Engine(ConversationQueries):
         means.feature_context.waker.connect(self._process.wake)
         self.requests = RequestService(means)
         self.responses = ResponseService(means)
+        self.runs = RunService(means.store)
         self.clients = ClientRegistry(means, self._process.id, self._process.wake)
         self.sessions = SessionService(means, self._process.id, self._process.wake)
         self.replays = ReplayService(means)
@@ -252,15 +254,21 @@ class Engine(ConversationQueries):
         )
 
     def stream_input(
-        self, accepted: AcceptResult, *, live: bool = True
+        self, accepted: AcceptResult, *, live: bool = True, with_standing: bool = False
     ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
         """
         Yield the live events of the turn that answers an input, then ``InputCompleted``.
 
         Without ``live`` no model stream is requested, and no pieces of the answer arrive.
+        See ``clew.engine.input_stream.stream_input``.
         """
         return stream_input(
-            self._store, self._event_bus, accepted.conversation_id, accepted.inbox_id, live=live
+            self._store,
+            self._event_bus,
+            accepted.conversation_id,
+            accepted.inbox_id,
+            live=live,
+            with_standing=with_standing,
         )
 
     async def wait_for_input(self, filed: AcceptResult) -> InputCompleted:

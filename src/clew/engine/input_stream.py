@@ -21,11 +21,12 @@ from clew.core.events import (
 from clew.core.turn import TurnOutcome, TurnState
 from clew.engine.event_bus import StoreChanged
 from clew.engine.store_retry import RETRY_TIMEOUT, retry_while_unavailable
-from clew.store.transactions import conversations, entries, inbox
+from clew.store.transactions import conversation_state, conversations, entries, inbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
+    from clew.core.conversation_state import ConversationState
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.core.turn import Turn
@@ -40,13 +41,15 @@ async def stream_input(
     inbox_id: InboxId,
     *,
     live: bool = True,
+    with_standing: bool = False,
 ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
     """
     Yield the live events of the turn that answers an input, and last its result.
 
     A late caller first gets the text so far. The result comes once, wherever the turn runs
     and however often it is resumed. A caller that needs only the result (not ``live``)
-    causes no model stream.
+    causes no model stream. With ``with_standing`` the state of the conversation is
+    included: at first, and whenever it changes.
 
     :raises StoreUnavailable: if the store was unavailable for ``RETRY_TIMEOUT`` seconds
     :raises StoreError: if the work on the input cannot be stored; it is retried
@@ -57,6 +60,7 @@ async def stream_input(
         if snapshot := hub.get_snapshot(conversation):
             follower.put(snapshot)
         turn: TurnId | None = None
+        state: ConversationState | None = None
         while True:
             if ended := await retry_while_unavailable(
                 lambda: store.read(read_input_result, inbox_id), longest=RETRY_TIMEOUT
@@ -71,6 +75,8 @@ async def stream_input(
                 turn = await retry_while_unavailable(
                     lambda: _find_turn_id(store, inbox_id), longest=RETRY_TIMEOUT
                 )
+            if with_standing and state != (state := await _read_state(store, conversation)):
+                yield ConversationStateChanged(standing=state)
             async for event in _iter_until_change(follower, turn):
                 yield event
 
@@ -104,6 +110,13 @@ def _get_turn_id(event: ConversationEvent) -> TurnId | None:
 async def _find_turn_id(store: Store, inbox_id: InboxId) -> TurnId | None:
     turn = await store.read(inbox.find_turn_of_item, inbox_id)
     return None if turn is None else turn.id
+
+
+async def _read_state(store: Store, conversation: ConversationId) -> ConversationState:
+    return await retry_while_unavailable(
+        lambda: store.read(conversation_state.get_conversation_state, conversation),
+        longest=RETRY_TIMEOUT,
+    )
 
 
 def read_input_result(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
