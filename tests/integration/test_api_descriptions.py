@@ -23,6 +23,7 @@ PATHS = {
     "/v1/responses/{response}": {"get", "delete"},
     "/v1/responses/{response}/cancel": {"post"},
     "/v1/responses/{response}/input_items": {"get"},
+    "/ag-ui": {"post"},
     "/v1/conversations": {"post"},
     "/v1/conversations/{id}": {"get", "post", "delete"},
     "/v1/conversations/{id}/items": {"get", "post"},

@@ -198,6 +198,9 @@ def request(endpoint: Endpoint, things: Things) -> httpx2.Request:
     body = {name: FIELDS[name] for name in endpoint.body.model_fields if name in FIELDS}
     if endpoint.path == "/v1/responses":
         body = {"input": "hi", "conversation": conversation}
+    if endpoint.path == "/ag-ui":
+        said = [{"id": "mine", "role": "user", "content": "hi"}]
+        body = {"threadId": conversation, "runId": "one", "messages": said}
     return httpx2.Request(
         endpoint.method,
         f"http://localhost{path.replace('{name}', 'none')}",
@@ -234,7 +237,7 @@ async def check_endpoint(
         asked = request(endpoint, mine)
         asked.headers.update(wrong)
         assert ((await http.send(asked)).status_code == 401) == (not endpoint.is_public), what
-    named = ("{id}", "{grant}", "{goal}", "completions", "/responses")
+    named = ("{id}", "{grant}", "{goal}", "completions", "/responses", "/ag-ui")
     if any(name in what for name in named):
         hidden = await send(http, request(endpoint, theirs))
         assert hidden.status_code == 404, what

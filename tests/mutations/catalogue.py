@@ -11,6 +11,7 @@ from tests.mutations.delegation import DELEGATION
 from tests.mutations.edges import EDGES
 from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
+from tests.mutations.front_ends import FRONT_ENDS
 from tests.mutations.goals import GOALS
 from tests.mutations.lifecycle import LIFECYCLE
 from tests.mutations.memory import MEMORY
@@ -312,6 +313,7 @@ ALL = (
     *SANDBOX,
     *SCHEDULE,
     *DELEGATION,
+    *FRONT_ENDS,
     *GOALS,
     *MEMORY,
     *SKILLS,

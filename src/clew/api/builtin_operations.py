@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from pydantic import BaseModel
 
 from clew.api import schemas
+from clew.api.ag_ui.endpoints import AG_UI_ENDPOINTS
 from clew.api.builtin_endpoints import (
     CONVERSATION_PATH,
     KEY_HEADERS,
@@ -248,6 +249,7 @@ def create_registry() -> OperationRegistry:
         (
             *OPENAI_ENDPOINTS,
             *RESPONSE_ENDPOINTS,
+            *AG_UI_ENDPOINTS,
             *_CONVERSATIONS,
             *SYSTEM_ENDPOINTS,
             *_TURNS,
