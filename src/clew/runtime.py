@@ -51,6 +51,7 @@ from clew.engine.named_agents import NO_AGENTS, NamedAgents
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
 from clew.engine.turn_observers import TurnObservers
+from clew.engine.turn_tracing import TurnTracing
 from clew.errors import ClewError, SettingsError
 from clew.plugin.context import FeatureContext
 from clew.plugin.declarations import (
@@ -193,10 +194,9 @@ def build_services(
     features = features or get_features(settings)
     register_secrets(iter_secret_texts(settings))
     instructions = read_instructions(settings)
-    models = make_models(settings)
+    models, summariser = make_models(settings), make_summary_model(settings)
     check_instruction_size(settings, instructions, window=get_model_context_window(models[0]))
     ids = IdGenerator(now_millis)
-    summariser = make_summary_model(settings)
     titles = TitleService(store, ids, session_ids=new_session_id)
     agents, tables = make_named_agents(features), FeatureTables(features)
     context = make_feature_context(settings, store, ids, agents)
@@ -242,6 +242,7 @@ def build_services(
         notes=ContextNotes(features, tables),
         observers=TurnObservers(features, tables),
         narrowings=CallNarrowings(features, tables),
+        tracing=TurnTracing(features),
     )
 
 

@@ -275,13 +275,14 @@ class _StepRunner:
             self._prefix.continue_with(smaller.prefix)
             # A summary takes time: messages that came meanwhile join now, not a step later.
             await self._join_steering_messages(node)
+        asked = RequestInfo(model=get_qualified_name(self._model), stream=self._stream)
         try:
-            with self._log.waiting_for_model():
+            with self._log.waiting_for_model(asked) as wait:
                 following = await self._receive_response(node)
+                if Agent.is_call_tools_node(following):
+                    wait.response = following.model_response
         finally:
-            self._log.record_request(
-                RequestInfo(model=get_qualified_name(self._model), stream=self._stream)
-            )
+            self._log.record_request(asked)
         self._steps_left -= 1
         self._steps_used += 1
         self._is_stored = False

@@ -91,6 +91,13 @@ class CallSuspended(BaseException):
     """
 
 
+@dataclass(kw_only=True, slots=True)
+class ModelWait:
+    """A wait for a model; the loop adds what it received."""
+
+    response: ModelResponse | None = None
+
+
 class TurnLog(Protocol):
     """The turn's part of the log. Each method returns once its commit is durable."""
 
@@ -98,8 +105,8 @@ class TurnLog(Protocol):
         """Return the context as it is stored now."""
         ...
 
-    def waiting_for_model(self) -> AbstractContextManager[None]:
-        """Mark the block as a wait for a model."""
+    def waiting_for_model(self, asked: RequestInfo) -> AbstractContextManager[ModelWait]:
+        """Mark the block as a wait for a model's answer to a request."""
         ...
 
     def record_request(self, asked: RequestInfo) -> None:

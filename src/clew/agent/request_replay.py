@@ -13,6 +13,7 @@ import httpx2
 
 from clew.agent.loop import FinalAnswer
 from clew.agent.messages import ModelRequest, ModelResponse
+from clew.agent.protocols import ModelWait
 from clew.agent.provider_errors import classify_error
 from clew.errors import OperationRefused
 
@@ -140,8 +141,8 @@ class _ReplayLog:
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> NoReturn:
         raise _StopReplay
 
-    def waiting_for_model(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def waiting_for_model(self, asked: RequestInfo) -> AbstractContextManager[ModelWait]:
+        return nullcontext(ModelWait())
 
     async def take_steering_messages(self) -> Sequence[ModelMessage]:
         return ()

@@ -86,3 +86,5 @@ class Turn:
     model: str | None
     started_at: datetime
     finished_at: datetime | None
+    #: The id of its trace, if it is traced: the same over all its runs.
+    trace_id: str | None = None

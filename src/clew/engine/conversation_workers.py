@@ -253,7 +253,7 @@ class ConversationWorkers:
         # dead owner, take over its work at once and ask the model a second time.
         await self._services.store.register_owner(self._owner)
         # Completed even during a drain: the lease that it takes is released afterwards.
-        turn = self._services.ids.new_turn_id()
+        turn, tracing = self._services.ids.new_turn_id(), self._services.tracing
         return await shield_until_done(
             self._services.store.write(
                 turns.begin_work,
@@ -267,6 +267,7 @@ class ConversationWorkers:
                 session_ids=self._services.session_ids,
                 duration=self._services.lease_duration,
                 limits=self._services.unattended_limits,
+                name_trace=tracing.name_trace if tracing.is_active else None,
             )
         )
 

@@ -43,6 +43,7 @@ from clew.engine.request_service import ClientHistory, RequestService, build_his
 from clew.engine.response_service import ResponseService
 from clew.engine.run_service import RunService
 from clew.engine.session_service import SessionService
+from clew.engine.turn_tracing import write_traceparent
 from clew.engine.validation import validate_message
 from clew.engine.workspace_pruning import prune_workspace_writes
 from clew.store.transactions import (
@@ -128,6 +129,11 @@ class Engine(ConversationQueries):
         return list_tool_names(loop.agent, loop.toolsets)
 
     @property
+    def is_traced(self) -> bool:
+        """Return whether turns are traced."""
+        return self._services.tracing.is_active
+
+    @property
     def owner_id(self) -> OwnerId:
         """Return the id of this process, as leases name it."""
         return self._process.id
@@ -176,11 +182,12 @@ class Engine(ConversationQueries):
 
         :raises UsageError: if the text is empty or too long
         """
+        payload = write_traceparent("{}")
         return NewInput(
             id=self._ids.new_inbox_id(),
             text=validate_message(text),
             double_text=double_text,
-            payload=add_file_details("{}", files) if files else "{}",
+            payload=add_file_details(payload, files) if files else payload,
             key=key,
             files=files,
             untrusted=bool(files),

@@ -98,6 +98,7 @@ class EngineProcess:
             await self._workers.drain()
             await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)
             self._services.hooks.plugins.close()
+            await self._services.tracing.close()
             await cancel_and_wait(*self._tasks)
             with suppress(StoreError):
                 await self._store.write(owners.mark_owner_ended, self.id)

@@ -19,20 +19,21 @@ from clew.store.transactions import (
     deletion,
     entries,
     listing,
+    turn_queries,
     undelete,
     views,
 )
 from clew.wording import DELETED_NOTICE, RESTORED_NOTICE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from clew.core.context_view import ContextView
     from clew.core.conversation import Conversation
     from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
-    from clew.core.ids import ConversationId, SessionId
+    from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.scope import Scope
     from clew.store.contract import Store
     from clew.store.search import SearchPage
@@ -145,6 +146,18 @@ class ConversationQueries:
         await self._require_visible(conversation, conversation, viewer)
         return await self._store.read(
             entries.read_entries_before, conversation, before=before, limit=limit
+        )
+
+    async def find_trace(self, conversation: ConversationId) -> str | None:
+        """Return the trace of the newest turn, if it is traced."""
+        return await self._store.read(turn_queries.find_newest_trace, conversation)
+
+    async def read_traces(
+        self, conversation: ConversationId, *, first: int, last: int
+    ) -> Mapping[TurnId, str]:
+        """Return the traces of the turns that have entries in a span."""
+        return await self._store.read(
+            turn_queries.read_traces, conversation, first=first, last=last
         )
 
     async def get_head(self, conversation: ConversationId) -> SessionId:

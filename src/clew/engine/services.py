@@ -13,6 +13,7 @@ from clew.engine.context_notes import ContextNotes
 from clew.engine.named_agents import NO_AGENTS, NamedAgents
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.engine.turn_observers import TurnObservers
+from clew.engine.turn_tracing import TurnTracing
 from clew.plugin.registry import Features
 from clew.store.transactions import leases, turns
 
@@ -63,3 +64,4 @@ class EngineServices:
     notes: ContextNotes = field(default_factory=ContextNotes)
     observers: TurnObservers = field(default_factory=TurnObservers)
     narrowings: CallNarrowings = field(default_factory=CallNarrowings)
+    tracing: TurnTracing = field(default_factory=TurnTracing)

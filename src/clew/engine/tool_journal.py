@@ -297,8 +297,12 @@ class StoreJournal:
         self._publish_call(request, None)
         begun, since = time.monotonic(), read_file_clock()
         try:
-            with turn_context.enter_tool_call(key, self._permit.keep_while_working):
+            with (
+                self._hooks.trace.call(request) as add_result,
+                turn_context.enter_tool_call(key, self._permit.keep_while_working),
+            ):
                 result = await execute(request.args, approved)
+                add_result(result)
         except NeedsApproval:
             if not approved:
                 return await self._ask_for_call(key, position, request, execute)

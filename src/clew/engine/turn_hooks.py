@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clew.core.ids import SessionId
     from clew.core.turn import Turn
     from clew.engine.hook_dispatch import HookDispatcher
+    from clew.engine.turn_tracing import TracedTurn
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Store
 
@@ -32,10 +33,18 @@ class TurnHooks:
     """The facts of one turn, queued for plugins once they are stored."""
 
     def __init__(
-        self, store: Store, facts: HookDispatcher, turn: Turn, *, context: TurnContext
+        self,
+        store: Store,
+        facts: HookDispatcher,
+        turn: Turn,
+        *,
+        context: TurnContext,
+        trace: TracedTurn,
     ) -> None:
         """Store the parts; ``context`` is that of the turn, whatever its session is."""
         self._store, self._dispatcher = store, facts
+        #: What tracers of features are told of the run.
+        self.trace = trace
         self._turn, self._context, self._platform = turn, context, context.platform
         self._model = ""
         self._answer: Mapping[str, object] | None = None
@@ -113,6 +122,7 @@ class TurnHooks:
 
     def emit_end(self, session: SessionId | None, done: Turn) -> None:
         """Emit the outcome of the turn."""
+        self.trace.record_end(done)
         for closed in self._closed_calls:
             self.emit_tool_result(session, *closed)
         facts = {"session_id": session, "turn_id": done.id, "model": done.model or ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,7 +10,7 @@ from clew import wording
 from clew.agent import messages
 from clew.agent.attachments import has_embedded_image
 from clew.agent.compactor import estimate_size, get_reported_tokens
-from clew.agent.protocols import LoopContext
+from clew.agent.protocols import LoopContext, ModelWait
 from clew.core.channel_events import split_file_parts
 from clew.core.compaction import is_credible_count
 from clew.core.completion import read_cause
@@ -28,8 +29,7 @@ from clew.store.transactions import entries, session_prefixes, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
     from clew.agent.models import Model
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from clew.engine.protocols import ContextCompactor, WaitPermit
     from clew.engine.services import EngineServices
     from clew.engine.store_retry import RetryingStore
+    from clew.engine.turn_tracing import TracedTurn
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ def compose_user_message(item: InboxItem) -> NewEntry:
 class StoreTurnLog:
     """The protocol ``TurnLog`` over the store; publishes each commit to the event bus."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (made in one place)
         self,
         store: RetryingStore,
         services: EngineServices,
@@ -90,6 +91,7 @@ class StoreTurnLog:
         *,
         lease: Lease,
         turn: Turn,
+        trace: TracedTurn,
         tools: Collection[str] | None = None,
     ) -> None:
         #: Names of the tools that the agent of the conversation is held to.
@@ -98,7 +100,7 @@ class StoreTurnLog:
         self._context_cache, self._notes = services.context_cache, services.notes
         self._observers = services.observers
         self._permit, self._compactor = permit, compactor
-        self._lease, self._turn = lease, turn
+        self._lease, self._turn, self._trace = lease, turn, trace
         self._session: SessionId | None = None
         #: The parameters of the newest request.
         self._request_info: RequestInfo | None = None
@@ -162,8 +164,11 @@ class StoreTurnLog:
         await self.store_notices(done.notices)
         return await self.read_context() if done.moved else None
 
-    def waiting_for_model(self) -> AbstractContextManager[None]:
-        return self._permit.lend_while_waiting()
+    @contextmanager
+    def waiting_for_model(self, asked: RequestInfo) -> Generator[ModelWait]:
+        wait = ModelWait()
+        with self._permit.lend_while_waiting(), self._trace.request(asked, self._steps + 1, wait):
+            yield wait
 
     def record_request(self, asked: RequestInfo) -> None:
         self._request_info = asked

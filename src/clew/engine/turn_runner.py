@@ -57,11 +57,14 @@ class TurnRunner:
         self._platform = context.platform
         # Retries while the lease is held: a model's answer or a tool's result cannot be repeated.
         self._store = store = RetryingStore(services.store)
-        self._hooks = hooks = TurnHooks(services.store, services.hooks, turn, context=context)
+        self._trace = trace = services.tracing.trace_turn(started, context)
+        self._hooks = hooks = TurnHooks(
+            services.store, services.hooks, turn, context=context, trace=trace
+        )
         compactor = TurnCompaction(services.compaction, hooks, permit, lease=lease, turn=turn)
         tools = context.profile and context.profile.tools
         self._log = StoreTurnLog(
-            store, services, permit, compactor, lease=lease, turn=turn, tools=tools
+            store, services, permit, compactor, lease=lease, turn=turn, trace=trace, tools=tools
         )
         new_journal = partial(
             StoreJournal,
@@ -86,6 +89,10 @@ class TurnRunner:
         Cancelling the run (a drain) leaves the turn running and releases the lease to the
         next owner.
         """
+        with self._trace.running():
+            await self._run_with_lease()
+
+    async def _run_with_lease(self) -> None:
         try:
             async with keep_lease(
                 self._services.store, self._started.lease, duration=self._services.lease_duration
@@ -205,7 +212,9 @@ class TurnRunner:
             case FinalAnswer():
                 await self._finisher.finish_answered(result)
             case AwaitingApproval():
-                await self._store.write(turns.suspend_turn, self._started.lease, self._turn.id)
+                self._trace.record_end(
+                    await self._store.write(turns.suspend_turn, self._started.lease, self._turn.id)
+                )
             case StepLimitReached(steps=steps):
                 text = f"it used all {steps} model calls that a turn may make (agent.max_steps)"
                 await self._finisher.finish_failed(text, "max_steps")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
     from clew.plugin.memory import MemoryProvider
+    from clew.plugin.tracing import Tracer
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
@@ -272,6 +273,15 @@ class CompactorKind:
 
     name: str
     make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TracerSource:
+    """The source of a tracer of turns."""
+
+    name: str
+    #: Returns the tracer, ``None`` for none; called when the engine is built.
+    make: Callable[[], Tracer | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -37,6 +37,7 @@ from clew.plugin.declarations import (
     ServicePlace,
     SettingsCheck,
     SkillFolder,
+    TracerSource,
     TurnWatch,
     WatchSource,
 )
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from clew.plugin.context import FeatureContext
     from clew.plugin.declarations import Note, WatchedText
     from clew.plugin.memory import MemoryProvider
+    from clew.plugin.tracing import Tracer
     from clew.plugin.turn_context import TurnContext
     from clew.store.checks.check import Check
     from clew.store.contract import Tx
@@ -70,7 +72,7 @@ CORE = "clew"
 CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
     "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
-    "migrate-store", "tools", "plugins", "completion",
+    "migrate-store", "tools", "plugins", "completion", "acp",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -542,8 +544,7 @@ class Registry:
 
     def find_watch_source(self, name: str) -> WatchSource | None:
         """Return a kind of things that jobs can watch, of any feature; after all are loaded."""
-        found = self._features.values(WatchSource)
-        return next((source for source in found if source.name == name), None)
+        return next((one for one in self._features.values(WatchSource) if one.name == name), None)
 
     def add_readable_folders(
         self, name: str, find: Callable[[TurnContext], Awaitable[Sequence[Path]]]
@@ -585,6 +586,10 @@ class Registry:
     ) -> None:
         """Declare a store of memories, which ``memory.providers`` can name."""
         self._add("memory provider", name, MemoryProviderKind(name=name, make=make))
+
+    def add_tracer(self, name: str, make: Callable[[], Tracer | None]) -> None:
+        """Declare a tracer of turns; ``make`` returns it with the engine, or ``None``."""
+        self._add("tracer", name, TracerSource(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:
         """Declare a context engine, chosen with ``compaction.compactor``."""

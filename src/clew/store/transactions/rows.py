@@ -98,7 +98,7 @@ TURN = RecordQuery(
     Turn,
     """
     SELECT id, conversation_id, state, outcome, error, error_code, stop, first_seq, steps,
-           resumes, retries, model, started_at, finished_at
+           resumes, retries, model, started_at, finished_at, trace_id
     FROM turn
     """,
     {

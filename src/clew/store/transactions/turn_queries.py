@@ -57,6 +57,29 @@ def list_done_turns(t: Tx, conversation: ConversationId, *, after: int) -> list[
     )
 
 
+def find_newest_trace(t: Tx, conversation: ConversationId) -> str | None:
+    """Return the trace of a conversation's newest turn, if it is traced."""
+    return t.fetch_value(
+        "SELECT trace_id FROM turn WHERE conversation_id = $1 ORDER BY first_seq DESC LIMIT 1",
+        conversation,
+    )
+
+
+def read_traces(t: Tx, conversation: ConversationId, *, first: int, last: int) -> dict[TurnId, str]:
+    """Return the traces of the turns that have entries in a span."""
+    return t.fetch_map(
+        """
+        SELECT id, trace_id FROM turn
+        WHERE conversation_id = $1 AND trace_id IS NOT NULL AND id IN (
+            SELECT turn_id FROM entry WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3
+        )
+        """,
+        conversation,
+        first,
+        last,
+    )
+
+
 def list_unfinished_turns(t: Tx) -> list[Turn]:
     """Return every running or waiting turn, oldest first."""
     return rows.TURN.fetch_all(t, "WHERE state <> 'done' ORDER BY started_at, id")

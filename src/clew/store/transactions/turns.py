@@ -65,6 +65,8 @@ MessageComposer = Callable[[InboxItem], NewEntry]
 DraftAnnotator = Callable[
     ["Tx", "SessionId", "Sequence[InboxItem]", list[NewEntry]], list[NewEntry]
 ]
+#: Returns the id of the trace of a turn that begins with these inputs; ``None`` for none.
+TraceNamer = Callable[["TurnId", "Sequence[InboxItem]"], "str | None"]
 #: Called with a turn in the transaction that changes it.
 TurnObserver = Callable[["Tx", Turn], None]
 
@@ -101,6 +103,7 @@ def begin_work(  # noqa: PLR0913  (each is needed in the one commit)
     duration: timedelta = leases.LEASE_DURATION,
     annotate: DraftAnnotator | None = None,
     limits: UnattendedLimits = UNLIMITED,
+    name_trace: TraceNamer | None = None,
 ) -> StartedWork | None:
     """
     Acquire the lease and the next work of a conversation.
@@ -119,7 +122,9 @@ def begin_work(  # noqa: PLR0913  (each is needed in the one commit)
     if unfinished is not None:
         begun = _continue_turn(t, acquired, unfinished)
     else:
-        begun = _start_next(t, acquired.lease, turn, compose, session_ids, annotate, limits)
+        begun = _start_next(
+            t, acquired.lease, turn, compose, session_ids, annotate, limits, name_trace
+        )
     if begun is None:
         leases.release_lease(t, acquired.lease)
     return begun
@@ -183,7 +188,7 @@ def release_expired_lease(t: Tx, lease: Lease, turn: TurnId) -> bool:
     return True
 
 
-def _start_next(
+def _start_next(  # noqa: PLR0913  (each is needed in the one commit)
     t: Tx,
     lease: Lease,
     turn: TurnId,
@@ -191,13 +196,14 @@ def _start_next(
     session_ids: SessionIdFactory,
     annotate: DraftAnnotator | None,
     limits: UnattendedLimits,
+    name_trace: TraceNamer | None,
 ) -> StartedWork | None:
     match next_work(lock_open_items(t, lease.conversation_id), from_millis(t.now)):
         case StartTurn(items=items) if reason := find_hold_reason(t, items, limits):
             return StartedWork(lease=lease, turn=None, item=items[0], held=reason)
         case StartTurn(items=items):
             session = ensure_open_session(t, lease, f"{turn}:reopen", session_ids)
-            _insert_turn(t, lease, turn)
+            _insert_turn(t, lease, turn, None if name_trace is None else name_trace(turn, items))
             told = _with_model_change(t, lease.conversation_id, items)
             drafts = [compose(item) for item in told]
             if annotate is not None:
@@ -258,17 +264,18 @@ def ensure_open_session(
     return head.id
 
 
-def _insert_turn(t: Tx, lease: Lease, turn: TurnId) -> None:
+def _insert_turn(t: Tx, lease: Lease, turn: TurnId, trace: str | None) -> None:
     t.execute(
         """
-        INSERT INTO turn (id, conversation_id, state, first_seq, started_at)
-        VALUES ($1, $2, $3, $4, $5)
+        INSERT INTO turn (id, conversation_id, state, first_seq, started_at, trace_id)
+        VALUES ($1, $2, $3, $4, $5, $6)
         """,
         turn,
         lease.conversation_id,
         TurnState.RUNNING.value,
         leases.verify_lease_for_write(t, lease) + 1,
         t.now,
+        trace,
     )
 
 
