@@ -22,6 +22,7 @@ from tests.mutations.sandbox import SANDBOX
 from tests.mutations.schedule import SCHEDULE
 from tests.mutations.skills import SKILLS
 from tests.mutations.tools import TOOLS
+from tests.mutations.tracing import TRACING
 
 __all__ = ["ALL", "Mutation"]
 
@@ -318,4 +319,5 @@ ALL = (
     *MEMORY,
     *SKILLS,
     *TOOLS,
+    *TRACING,
 )

@@ -117,7 +117,9 @@ def _place(store: object) -> Path | Dsn | None:
 
 def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
     """The shelf of a program; ``None`` where it could not have asked anything."""
-    settings = load_settings(home=home, environ=environ, flags={"model.name": "offline"})
+    # Settings of a feature, and nothing that changes what is sent.
+    kept = {name: text for name, text in environ.items() if "TELEMETRY" not in name}
+    settings = load_settings(home=home, environ=kept, flags={"model.name": "offline"})
     url = settings.store.url
     place = sqlite_path(url, home=home) or Dsn(url)
     if isinstance(place, Path) and not place.exists():

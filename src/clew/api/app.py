@@ -22,6 +22,7 @@ from clew.api.routes import build_routes, iter_endpoints, public_path_matcher
 from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.trace_context import TraceContextMiddleware
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.errors import ClewError
 
@@ -84,6 +85,7 @@ def build_app(
         ],
         middleware=[
             Middleware(MetricsMiddleware, served),
+            *([Middleware(TraceContextMiddleware)] if context.engine.is_traced else ()),
             *cors_middleware(api.origins),
             Middleware(
                 AuthMiddleware, api.token, api.origins, public_path_matcher(server.endpoints)

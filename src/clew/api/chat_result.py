@@ -47,7 +47,11 @@ class ChatResult:
         """Return the HTTP status and the JSON to store."""
         problem = self.outcome if isinstance(self.outcome, Problem) else None
         kept: dict[str, Any] = {
-            "place": {**self.conversation.json_body, "cut": self.conversation.cut},
+            "place": {
+                **self.conversation.json_body,
+                "cut": self.conversation.cut,
+                "trace": self.conversation.trace,
+            },
             "used": [self.usage.input_tokens, self.usage.cached_tokens, self.usage.output_tokens],
             "text": None if problem else self.outcome,
             "problem": None if problem is None else problem.stored_fields,

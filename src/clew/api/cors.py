@@ -15,6 +15,7 @@ _EXPOSED_HEADERS = (
     "X-Clew-Conversation",
     "X-Clew-Session",
     "X-Clew-Turn",
+    "X-Clew-Trace",
     "X-Should-Retry",
     "Retry-After",
 )

@@ -21,6 +21,8 @@ class ConversationRef:
     conversation: ConversationId
     session: SessionId | None = None
     turn: TurnId | None = None
+    #: The trace of the turn, if it is traced.
+    trace: str | None = None
     #: Messages for the person besides the answer.
     notices: tuple[str, ...] = ()
     #: The answer was truncated.
@@ -32,6 +34,7 @@ class ConversationRef:
             conversation=end.conversation,
             session=end.session,
             turn=None if end.turn is None else end.turn.id,
+            trace=None if end.turn is None else end.turn.trace_id,
             notices=end.notices,
             cut=end.cut,
         )
@@ -42,6 +45,7 @@ class ConversationRef:
             "X-Clew-Conversation": self.conversation,
             "X-Clew-Session": self.session,
             "X-Clew-Turn": self.turn,
+            "X-Clew-Trace": self.trace,
         }
         return {name: value for name, value in found.items() if value is not None}
 

@@ -72,7 +72,10 @@ class PendingCompletion:
         if begun is None:
             return ConversationRef(conversation=self.accepted.conversation_id)
         return ConversationRef(
-            conversation=begun.turn.conversation_id, session=begun.session, turn=begun.turn.id
+            conversation=begun.turn.conversation_id,
+            session=begun.session,
+            turn=begun.turn.id,
+            trace=begun.turn.trace_id,
         )
 
     async def on_disconnect(self) -> Response:

@@ -148,8 +148,9 @@ class RecordPrinter:
     def _print_field(self, name: str, value: str) -> None:
         self._out.write(f"{self._out.style_dim(f'{name:<8}')} {value}\n")
 
-    def print_entry(self, entry: Entry) -> None:
+    def print_entry(self, entry: Entry, *, trace: str | None = None) -> None:
         stamp = f"{format_time(entry.created_at)}  #{entry.seq}"
+        stamp += "" if trace is None else f"  trace {trace}"
         if entry.kind is not EntryKind.MESSAGE or entry.role is None:
             self._out.write("\n" + self._out.style_dim(f"{stamp}  {entry.kind.value}: "))
             self._out.write(

@@ -39,9 +39,10 @@ from clew.errors import NotFound, SearchNotReady, UsageError
 from clew.wire import serializers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from clew.core.entry import Entry
+    from clew.core.ids import TurnId
     from clew.engine.queries import ConversationQueries, ConversationView
     from clew.store.search import SearchHit, SearchPage
     from clew.store.transactions.undelete import DeletedConversation
@@ -127,15 +128,22 @@ def show(
         after = max(0, last - limit) if cursor is None else cursor
         entries = await records.read_entries(view.conversation.id, after=after, limit=limit)
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
+        traces = await records.read_traces(view.conversation.id, first=after + 1, last=last)
         if as_json:
             page = serializers.serialize_page(
                 [serializers.serialize_entry(entry) for entry in entries], more
             )
             print_json(
-                {"conversation": conversation_json(view), **page, "usage": asdict(view.usage)}
+                {
+                    "conversation": conversation_json(view),
+                    **page,
+                    "usage": asdict(view.usage),
+                    **({"traces": traces} if traces else {}),
+                }
             )
             return
-        _print_conversation(view, entries, before=after if cursor is None else 0, more=more)
+        before = after if cursor is None else 0
+        _print_conversation(view, entries, traces, before=before, more=more)
 
     _run_job(program, print_entries)
 
@@ -149,15 +157,23 @@ async def _print_context(records: ConversationQueries, name: str, *, as_json: bo
 
 
 def _print_conversation(
-    view: ConversationView, entries: Sequence[Entry], *, before: int, more: str | None
+    view: ConversationView,
+    entries: Sequence[Entry],
+    traces: Mapping[TurnId, str],
+    *,
+    before: int,
+    more: str | None,
 ) -> None:
     out, notes = get_outputs()
     reader = RecordPrinter(out, notes)
     reader.print_conversation(view)
     if before:
         notes.print_dim(f"\n{before} entries before these: --cursor 0 begins with the first")
+    shown: TurnId | None = None
     for entry in entries:
-        reader.print_entry(entry)
+        is_first, shown = entry.turn_id != shown, entry.turn_id
+        trace = traces.get(entry.turn_id) if is_first and entry.turn_id is not None else None
+        reader.print_entry(entry, trace=trace)
     reader.print_cursor(more)
 
 

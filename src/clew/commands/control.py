@@ -66,6 +66,7 @@ async def show_status(ctx: CommandContext, argument: str) -> ChatCommandReply:
     view = await ctx.engine.get_view(ctx.required_conversation, viewer=ctx.viewer)
     turn = await ctx.engine.get_unfinished_turn(ctx.required_conversation)
     waiting = await ctx.engine.list_queue(ctx.required_conversation)
+    trace = await ctx.engine.find_trace(ctx.required_conversation)
     head = view.sessions[-1]
     rows = [
         (
@@ -80,6 +81,7 @@ async def show_status(ctx: CommandContext, argument: str) -> ChatCommandReply:
         ),
         ("doing", _ACTIVITIES[None if turn is None else turn.state]),
         ("waiting", str(len(waiting))),
+        *([] if trace is None else [("trace", trace)]),
         *(("warning", warning) for warning in ctx.commands.warnings),
     ]
     return ctx.reply("\n".join(f"{name}: {value}" for name, value in rows))

@@ -86,6 +86,8 @@ class TurnClosedNotice(Notice):
     outcome: Literal["answered", "failed", "cancelled"] | None
     error: str | None
     code: str | None
+    #: Where turns are traced.
+    trace: str | None = None
 
 
 class StateNotice(Notice):

@@ -55,9 +55,11 @@ def serialize_event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
 
 def _turn_closed_json(value: TurnFinished) -> dict[str, object]:
     turn = value.turn
+    traced = {} if turn.trace_id is None else {"trace": turn.trace_id}
     return {
         "turn": turn.id,
         "outcome": None if turn.outcome is None else turn.outcome.value,
         "error": turn.error,
         "code": turn.error_code,
+        **traced,
     }
