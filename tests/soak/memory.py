@@ -100,7 +100,8 @@ async def _measure(home: Path, url: str) -> tuple[float, float, int]:
         await world.say("hello")
         talk = await world.conversation()
         session = (await world.store.read(get_head, talk)).id
-        context: Any = SimpleNamespace(conversation=talk, session=session, scope=LOCAL)
+        given = {"conversation": talk, "session": session, "scope": LOCAL, "profile": None}
+        context: Any = SimpleNamespace(**given)
 
         def recall(t: Tx, number: int) -> float:
             begin = time.thread_time()

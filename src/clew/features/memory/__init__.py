@@ -237,8 +237,8 @@ async def run_unlink_command(call: CommandCall, argument: str) -> str:
 
 
 def _find_problems(registry: Registry, loaded: Settings) -> Iterable[str]:
-    settings: MemorySettings = loaded.sections["memory"]  # pyright: ignore[reportAssignmentType]
-    if not settings.providers:
+    settings = loaded.sections.get("memory")
+    if not isinstance(settings, MemorySettings) or not settings.providers:
         return ()
     from clew.features.memory import elsewhere  # noqa: PLC0415  (few settings name any)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
+from clew.features.memory.settings import MemorySettings
 from clew.features.memory.withheld import read_withheld
 from clew.plugin.declarations import MemoryProviderKind
 from clew.plugin.loading import get_features
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from clew.config.settings import Settings
-    from clew.features.memory.settings import MemorySettings
     from clew.plugin import MemoryProvider, Registry, TurnContext
 
 log = structlog.get_logger(__name__)
@@ -33,7 +33,7 @@ _SECTION: Final = "memory"
 def find_problems(registry: Registry, settings: Settings) -> Iterator[str]:
     """Yield a sentence for each provider that no plugin declares."""
     known = registry.list_memory_providers()
-    for name in _get_settings(settings).providers:
+    for name in _list_names(settings):
         if name not in known:
             declared = f"there are {', '.join(known)}" if known else "no plugin declares one"
             yield f"memory.providers: there is no memory provider {name!r}; {declared}"
@@ -74,14 +74,15 @@ async def forget(context: TurnContext, text: str) -> None:
                 await _ask(name, lambda one=provider, key=memory.id: one.forget(context, key))
 
 
-def _get_settings(settings: Settings) -> MemorySettings:
-    return settings.sections[_SECTION]  # pyright: ignore[reportReturnType]
+def _list_names(settings: Settings) -> tuple[str, ...]:
+    found = settings.sections.get(_SECTION)
+    return found.providers if isinstance(found, MemorySettings) else ()
 
 
 def _list_providers(context: TurnContext) -> dict[str, MemoryProvider]:
     """Return the providers that the settings name, made once for an application."""
     services = context.services
-    names = _get_settings(services.settings).providers
+    names = _list_names(services.settings)
     if not names or (context.profile is not None and context.profile.memory is not None):
         return {}  # they know scopes, and no agents with a memory of their own
     if not _made or _made[0][0] is not services:
