@@ -47,9 +47,9 @@ def register(registry: Registry) -> McpTools:
     registry.add_command(
         Command(
             name="mcp",
-            help="list the MCP servers with their state, or the tools of one",
+            help="list the MCP servers with their state, or the tools of one; log in at one",
             run=partial(run_mcp_command, tools),
-            arguments="[NAME]",
+            arguments="[NAME|login NAME]",
             operator=True,
         )
     )
@@ -73,7 +73,13 @@ async def run_servers(tools: McpTools, context: FeatureContext) -> None:
 
 
 async def run_mcp_command(tools: McpTools, call: CommandCall, argument: str) -> str:
-    """List the servers, or the tools of one."""
+    """List the servers, or the tools of one; or log in."""
+    pool = tools.get_pool(call.services)
+    words = argument.split()
+    if words[:1] == ["login"]:
+        from clew.features.mcp import chat_login  # noqa: PLC0415  (as below)
+
+        return await chat_login.log_in(pool, words[1:])
     from clew.features.mcp import front  # noqa: PLC0415  (declared by every command, needed by few)
 
-    return await front.describe_servers(tools.get_pool(call.services), argument.strip())
+    return await front.describe_servers(pool, argument.strip())

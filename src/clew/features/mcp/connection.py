@@ -44,6 +44,8 @@ LIST_AGE: Final = 5.0
 #: A server that went down is tried at once for a call after this time.
 _TRY_AGAIN_AFTER: Final = timedelta(seconds=0.5)
 _LIST_TIMEOUT: Final = 10.0
+#: Seconds between two looks at whether somebody has logged in from another program.
+_LOOK_FOR_LOGIN: Final = 5.0
 #: Seconds after which a connection counts as a good one.
 _GOOD_AFTER: Final = 1.0
 
@@ -53,6 +55,7 @@ class ServerState(enum.Enum):
     CONNECTING = "connecting"
     UP = "up"
     DOWN = "down"
+    NEEDS_LOGIN = "needs a login"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +71,8 @@ class ServerStatus:
 
     def describe(self) -> str:
         """Return the state in words."""
+        if self.state is ServerState.NEEDS_LOGIN:
+            return f"waiting for a login: {self.why}"
         if self.state is not ServerState.DOWN:
             return self.state.value
         seconds = max(0.0, (self.next_try or 0.0) - time.monotonic())
@@ -77,6 +82,13 @@ class ServerStatus:
 
 class ServerDown(UsageError):
     """Server that cannot be called now."""
+
+
+class LoginNeeded(UsageError):
+    """Server at which a person has to log in."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"clew mcp login {server}, or /mcp login {server}")
 
 
 class CallBroken(ClewError):
@@ -112,6 +124,11 @@ class ServerConnection:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep_open(), name=f"mcp:{self.name}")
 
+    def try_again(self) -> None:
+        """Have an attempt made at once: something has changed."""
+        self.start()
+        self._wake.set()
+
     async def close(self) -> None:
         """End the server; its own task does it."""
         if self._task is not None:
@@ -124,7 +141,12 @@ class ServerConnection:
             while True:
                 self._is_good, self._up_at = False, None
                 await self._set(ServerState.CONNECTING)
-                why = await self._serve_once()
+                error = await self._serve_once()
+                if isinstance(error, LoginNeeded):
+                    await self._wait_for_login(error)
+                    attempt = 0
+                    continue
+                why = describe_error(error)
                 attempt = 1 if self._was_good() else attempt + 1
                 pause = next_pause(attempt, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
                 log.warning("mcp_server_down", server=self.name, why=why, seconds=round(pause, 1))
@@ -145,18 +167,30 @@ class ServerConnection:
         except TimeoutError:
             return
 
-    async def _serve_once(self) -> str:
+    async def _wait_for_login(self, error: LoginNeeded) -> None:
+        """Wait until somebody has logged in, here or from another program."""
+        from clew.features.mcp import logins  # noqa: PLC0415  (only where there are logins)
+
+        log.warning("mcp_login_needed", server=self.name, advice=str(error))
+        await self._set(ServerState.NEEDS_LOGIN, why=str(error))
+        while not await self.context.store.read(logins.has_tokens, self.name):
+            await self._pause(_LOOK_FOR_LOGIN)
+
+    async def _serve_once(self) -> BaseException:
         """Keep a connection until it is lost; return why."""
         try:
             await self._serve()
         except Exception as error:  # noqa: BLE001  (a server may cause anything)
             # The end of its output says more than that a request was not answered.
-            return describe_error(self._find_loss() or error)
-        return "it does not answer"
+            return get_first(self._find_loss() or error)
+        return ServerDown("it does not answer")
 
     def _find_loss(self) -> BaseException | None:
         lost = self._lost
-        return lost.exception() if lost is not None and lost.done() else None
+        # A transport that fails cancels what waits in it, the future as well.
+        if lost is None or not lost.done() or lost.cancelled():
+            return None
+        return lost.exception()
 
     async def _serve(self) -> None:
         import anyio  # noqa: PLC0415  (only where there are servers)
@@ -186,7 +220,11 @@ class ServerConnection:
             return open_stdio(self.name, self.server, self.context.settings, self.lose)
         from clew.features.mcp.http import open_http  # noqa: PLC0415  (only for addresses)
 
-        return open_http(self.server)
+        if self.server.auth == "none":
+            return open_http(self.server)
+        from clew.features.mcp.oauth import make_auth  # noqa: PLC0415  (only for logins)
+
+        return open_http(self.server, make_auth(self.name, self.server, self.context))
 
     def lose(self, error: Exception) -> None:
         """Have the connection closed and opened again."""
@@ -243,7 +281,7 @@ class ServerConnection:
                 await self._changed.wait_for(condition)
 
     def _is_settled(self) -> bool:
-        return self._is_up() or self.status.state is ServerState.DOWN
+        return self._is_up() or self.status.state in (ServerState.DOWN, ServerState.NEEDS_LOGIN)
 
     def _is_up(self) -> bool:
         return self.status.state is ServerState.UP and self._client is not None
@@ -361,11 +399,15 @@ async def _list_all(client: Client) -> AsyncGenerator[Tool]:
             return
 
 
+def get_first(error: BaseException) -> BaseException:
+    """Return an error, of a group the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
 def describe_error(error: BaseException) -> str:
     """Return an error in a line: of a group the first, without secrets."""
-    first: BaseException = error
-    while isinstance(first, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", first)
-        first = group.exceptions[0]
+    first = get_first(error)
     said = redact_secrets(str(first)) or type(first).__name__
     return " ".join(said.split())[:500]

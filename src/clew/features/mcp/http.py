@@ -18,12 +18,12 @@ _TIMEOUT: Final = httpx2.Timeout(30.0, read=600.0)
 
 
 @asynccontextmanager
-async def open_http(server: McpServer) -> AsyncGenerator[Any]:
+async def open_http(server: McpServer, auth: httpx2.Auth | None = None) -> AsyncGenerator[Any]:
     """Open the streams of messages to a server at an address."""
     headers = {name: secret.reveal() for name, secret in (server.headers or {}).items()}
     assert server.url is not None
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as client,
+        httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, auth=auth) as client,
         streamable_http_client(server.url, http_client=client) as streams,
     ):
         yield streams

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping
 
     from clew.features.mcp.definitions import McpTool
+    from clew.features.mcp.login import PendingLogin
     from clew.features.mcp.settings import McpServer
     from clew.plugin import FeatureContext
 
@@ -30,6 +31,8 @@ class McpPool:
             name: ServerConnection(name, server, context) for name, server in servers.items()
         }
         self._context = context
+        #: Logins that wait for a person, by server.
+        self.logins: dict[str, PendingLogin] = {}
         self._loading = asyncio.Lock()
         self._is_loaded = False
 
@@ -49,6 +52,8 @@ class McpPool:
 
     async def close(self) -> None:
         """End all servers."""
+        for login in self.logins.values():
+            await login.close()
         for one in self.servers.values():
             await one.close()
 

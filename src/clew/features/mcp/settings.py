@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.config.builtin_types import SECRETS, TEXTS, URL, choice_type
+from clew.config.builtin_types import SECRET, SECRETS, TEXT, TEXTS, URL, choice_type
 from clew.config.fields import setting
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ SECTION: Final = "mcp"
 SERVER_LEVELS: Final = ("read", "work", "host")
 #: What the annotations of a server count for.
 TRUST: Final = ("none", "annotations", "full")
+#: How the gateway proves who it is.
+AUTH: Final = ("none", "oauth", "client_credentials")
 _NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
@@ -66,6 +68,25 @@ class McpServer:
         "said to be idempotent is repeated after a crash. `full`: as `annotations`, and no call "
         "asks.",
     )
+    auth: str = setting(
+        choice_type(AUTH),
+        "none",
+        "How the gateway proves who it is, beside `headers`. `oauth`: a person logs in with `clew "
+        "mcp login NAME` or `/mcp login NAME`, and tokens are renewed by themselves; "
+        "`client_credentials`: with `client_id` and `client_secret`, without a person.",
+    )
+    client_id: str | None = setting(
+        TEXT,
+        None,
+        "The id of an account for programs.",
+        default_doc="registered at the first login",
+    )
+    client_secret: Secret | None = setting(  # noqa: RUF009  (nothing is called)
+        SECRET, None, "The secret of that account, if it has one."
+    )
+    scopes: tuple[str, ...] = setting(
+        TEXTS, (), "The permissions that a login asks for.", default_doc="what the server names"
+    )
     tools: tuple[str, ...] | None = setting(
         TEXTS,
         None,
@@ -87,3 +108,7 @@ def find_problems(settings: Settings) -> Iterator[str]:
             yield f"{table}: headers are for servers with a url; a command has env"
         elif server.url is not None and (server.env or server.readable):
             yield f"{table}: env and readable are for servers with a command; a url has headers"
+        if server.auth != "none" and server.url is None:
+            yield f"{table}: auth is for servers with a url; a command has env"
+        if server.auth == "client_credentials" and not (server.client_id and server.client_secret):
+            yield f"{table}: client_credentials need client_id and client_secret"
