@@ -17,6 +17,7 @@ from clew.agent.known_secrets import redact_secrets
 from clew.background import cancel_and_wait
 from clew.backoff import next_pause
 from clew.errors import ClewError, UsageError
+from clew.features.mcp import logins
 from clew.features.mcp.definitions import MAX_TOOLS, McpTool, is_storable, replace_tools
 
 if TYPE_CHECKING:
@@ -84,13 +85,6 @@ class ServerDown(UsageError):
     """Server that cannot be called now."""
 
 
-class LoginNeeded(UsageError):
-    """Server at which a person has to log in."""
-
-    def __init__(self, server: str) -> None:
-        super().__init__(f"clew mcp login {server}, or /mcp login {server}")
-
-
 class CallBroken(ClewError):
     """Call whose connection was lost: whether it had its effect is not known."""
 
@@ -142,7 +136,7 @@ class ServerConnection:
                 self._is_good, self._up_at = False, None
                 await self._set(ServerState.CONNECTING)
                 error = await self._serve_once()
-                if isinstance(error, LoginNeeded):
+                if isinstance(error, logins.LoginNeeded):
                     await self._wait_for_login(error)
                     attempt = 0
                     continue
@@ -167,10 +161,8 @@ class ServerConnection:
         except TimeoutError:
             return
 
-    async def _wait_for_login(self, error: LoginNeeded) -> None:
+    async def _wait_for_login(self, error: logins.LoginNeeded) -> None:
         """Wait until somebody has logged in, here or from another program."""
-        from clew.features.mcp import logins  # noqa: PLC0415  (only where there are logins)
-
         log.warning("mcp_login_needed", server=self.name, advice=str(error))
         await self._set(ServerState.NEEDS_LOGIN, why=str(error))
         while not await self.context.store.read(logins.has_tokens, self.name):

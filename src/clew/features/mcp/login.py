@@ -13,7 +13,7 @@ from clew.background import cancel_and_wait
 from clew.errors import UsageError
 from clew.features.mcp.connection import describe_error
 from clew.features.mcp.http import open_http
-from clew.features.mcp.oauth import NO_LISTENER, Person, StoredAuth
+from clew.features.mcp.oauth import NO_LISTENER, LoginPerson, StoredAuth
 
 if TYPE_CHECKING:
     from clew.features.mcp.settings import McpServer
@@ -39,7 +39,7 @@ class PendingLogin:
         loop = asyncio.get_running_loop()
         self._link: asyncio.Future[str] = loop.create_future()
         self._answer: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
-        person = Person(
+        person = LoginPerson(
             redirect_uri=redirect_uri, show_link=self._show_link, wait_for_code=self._wait_for_code
         )
         self._auth = StoredAuth(name, server, context, person)

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from clew.errors import UsageError
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ _LOGINS: Final = RecordQuery(
     " FROM mcp_login",
     {},
 )
+
+
+class LoginNeeded(UsageError):
+    """Server at which a person has to log in."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"clew mcp login {server}, or /mcp login {server}")
 
 
 class Seal:

@@ -21,8 +21,7 @@ from pydantic import AnyUrl, ValidationError
 
 from clew.distribution import VERSION
 from clew.features.mcp import logins
-from clew.features.mcp.connection import LoginNeeded
-from clew.features.mcp.logins import Login, Seal
+from clew.features.mcp.logins import Login, LoginNeeded, Seal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -46,7 +45,7 @@ _Model = TypeVar("_Model", OAuthToken, OAuthMetadata, OAuthClientInformationFull
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Person:
+class LoginPerson:
     """Somebody who logs in: is shown a link, and then sent back by the browser with a code."""
 
     redirect_uri: str
@@ -159,7 +158,11 @@ class StoredAuth(OAuthClientProvider):
     """Authentication at one server; without a login it sends nothing and asks nobody."""
 
     def __init__(
-        self, name: str, server: McpServer, context: FeatureContext, person: Person | None = None
+        self,
+        name: str,
+        server: McpServer,
+        context: FeatureContext,
+        person: LoginPerson | None = None,
     ) -> None:
         """``person``: logs in now, in place of what is stored."""
         assert server.url is not None
