@@ -97,6 +97,17 @@ async def until_lingering(editor: EditorAtWork, session: str) -> None:
     await wait_until(runs)
 
 
+async def test_beside_a_gateway_an_editor_shows_what_is_said_elsewhere(clew: Clew) -> None:
+    with clew.serving():
+        async with started(clew) as (editor, _):
+            session = await editor.open()
+            await asyncio.to_thread(clew.ok, "chat", "-c", session, "hello there")
+            await wait_until(lambda: editor.seen.talk(session)[1:])
+            assert editor.seen.talk(session)[0] == ("user", "hello there")
+            assert await editor.say(session, "what did I say?") == "end_turn"
+            assert editor.seen.text(session).endswith("You told me: hello there")
+
+
 @pytest.mark.parametrize("durable", ["sqlite"], indirect=True)
 async def test_after_a_kill_a_session_is_loaded_whole_and_its_turn_goes_on(handy: Clew) -> None:
     async with started(handy) as (editor, process):
