@@ -17,7 +17,7 @@ from clew.api.builtin_endpoints import (
     STREAM_EVENTS,
     SYSTEM_ENDPOINTS,
 )
-from clew.api.handlers import conversations, grants, settings, turns
+from clew.api.handlers import answers, conversations, grants, settings, turns
 from clew.api.operation_endpoint import answer_once, show_afterwards
 from clew.api.operation_scope import (
     CLIENTS,
@@ -214,6 +214,7 @@ _CONVERSATIONS = (
 )
 _TURNS = (
     _concurrent(methods.RESULT, turns.await_result, _INPUT),
+    _concurrent(methods.WAIT, answers.wait_for_answer, _INPUT),
     _concurrent(methods.INTERRUPT, turns.interrupt_turn, ONE_CONVERSATION),
     _concurrent(methods.APPROVALS, turns.list_approvals, ONE_CONVERSATION),
     _concurrent(

@@ -176,6 +176,14 @@ RESULT = RpcMethod(
     "on it. Asked again, also later, it answers the same.",
     errors=(ErrorCode.NOT_FOUND,),
 )
+WAIT = RpcMethod(
+    name="prompt.wait",
+    params=params.WaitParams,
+    result=results.MessageAnswer,
+    summary="Wait until a message is answered, or only a person can make it go on; at most "
+    "`seconds`. Asking again is safe.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 INTERRUPT = RpcMethod(
     name="turn.interrupt",
     params=params.Named,

@@ -184,6 +184,13 @@ class ResultParams(Params):
     inbox_id: str
 
 
+class WaitParams(Params):
+    """An accepted message, and how long to wait for its answer."""
+
+    inbox_id: str = Field(description="As `prompt.submit` answered.")
+    seconds: int = Field(default=30, ge=0, le=60)
+
+
 class RespondParams(Params):
     """A person's decision on a tool call."""
 

@@ -91,6 +91,21 @@ class InputResult(WireModel):
     cut: bool
 
 
+class MessageAnswer(WireModel):
+    """The answer to a message, or what keeps it."""
+
+    inbox_id: str
+    conversation: str
+    #: `waiting`: `approvals` must be answered first. `done`: there will be nothing more.
+    state: Literal["queued", "running", "waiting", "done"]
+    turn: str | None
+    #: The answer; with `error` what went wrong; empty until it is done.
+    text: str
+    #: Why there is no answer, for programs.
+    error: str | None
+    approvals: list[ApprovalShape]
+
+
 class Retried(Undone):
     """The message that was queued again."""
 
