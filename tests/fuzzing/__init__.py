@@ -2,7 +2,8 @@
 The API as somebody sees it who knows only ``/openapi.json``: schemathesis against ``clew serve``.
 
 It makes requests from the description, right and wrong ones, one alone and in sequences, and holds
-the answers against it. When it is done, the store must satisfy every invariant.
+the answers against it; ``/mcp``, which describes itself, is called beside it. When all is done, the
+store must satisfy every invariant.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from clew.store.opening import open_store
 from tests.contract import invariants
+from tests.fuzzing.mcp_door import fuzz_mcp
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -85,11 +87,15 @@ def fuzz(
             timeout=seconds + 120,
             check=False,
         )
+        calls = 100 + 10 * seconds
+        complaints = fuzz_mcp(url, TOKEN, seed=seed, calls=calls)
     cases = re.search(r"([\d,]+) generated", done.stdout)
     log = (folder / "serve.log").read_text(encoding="utf-8").splitlines()
     return Fuzzed(
         cases=int(cases[1].replace(",", "")) if cases else 0,
-        complaint="" if done.returncode == 0 else done.stdout + done.stderr,
+        complaint="\n".join(
+            ([] if done.returncode == 0 else [done.stdout, done.stderr]) + complaints
+        ),
         errors=tuple(line for line in log if '"level": "error"' in line),
         violations=tuple(asyncio.run(_violations(store_url, clew.home))),
     )

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx2
+import pytest
+from mcp.shared.exceptions import MCPError
 
 from clew.api.app import build_app, create_app
 from clew.api.builtin_operations import BUILTIN_OPERATIONS, build_operations, create_registry
+from clew.api.mcp.shapes import conversation_uri
+from clew.api.mcp.tools import TOOLS
 from clew.api.operation_context import OperationContext
 from clew.api.operation_scope import PUBLIC, CallerKind, NamedKind
 from clew.api.operations import HttpBinding, Operation
@@ -26,6 +30,7 @@ from clew.wire.methods import RpcMethod
 from clew.wire.params import Params
 from tests.golden.test_answers import answer
 from tests.integration.api_server import TOKEN, settings_for
+from tests.integration.mcp_clients import over_http
 from tests.integration.rpc_clients import client, serve_over
 from tests.line.world import open_world
 from tests.waiting import wait_until
@@ -34,7 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
+    from mcp import Client
+
     from clew.api.endpoints import Endpoint
+    from clew.api.mcp.tools import McpFrontTool
     from clew.api.operation_call import OperationCall
     from clew.api.operations import AnyOperation
     from clew.core.scope import Scope
@@ -247,6 +255,38 @@ async def check_endpoint(
         shown = await send(http, request(endpoint, mine))
         assert shown.status_code not in {401, 404}, what
         assert "of the owner" not in shown.text, what
+
+
+async def test_over_mcp_a_caller_reaches_only_its_own_records(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (engine, theirs):
+        before = await snapshot(engine, theirs)
+        context = context_for(engine, tmp_path, scope_of(GUEST))
+        await make_things(engine, GUEST, "of the guest")
+        async with over_http("http://localhost", app=build_app(context)) as mcp:
+            # The world has no tables of features, whose operations are looked at elsewhere.
+            for tool in (one for one in TOOLS if BUILTIN_OPERATIONS.get(one.method)):
+                await check_tool(mcp, tool, context, theirs)
+            listed = await mcp.list_resources()
+            assert "of the owner" not in listed.model_dump_json()
+            assert listed.resources
+            with pytest.raises(MCPError):
+                await mcp.read_resource(conversation_uri(theirs[NamedKind.CONVERSATION]))
+        assert await snapshot(engine, theirs) == before
+
+
+async def check_tool(
+    mcp: Client, tool: McpFrontTool, context: OperationContext, theirs: Things
+) -> None:
+    operation = context.operations.get(tool.method)
+    assert operation is not None
+    kinds = {name: operation.scope.names.get(param) for name, param in tool.arguments.items()}
+    named = {name: theirs[kind] for name, kind in kinds.items() if kind is not None}
+    given = {name: FIELDS[name] for name in tool.arguments if name in FIELDS if name != "key"}
+    result = await mcp.call_tool(tool.name, {**given, **named})
+    told = result.model_dump_json()
+    assert "of the owner" not in told, tool.name
+    assert result.is_error == bool(named), told
+    assert not named or "there is no" in told, told
 
 
 class Greeting(Params):

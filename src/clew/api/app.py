@@ -9,12 +9,13 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import WebSocketRoute
+from starlette.routing import Route, WebSocketRoute
 
 from clew.api.auth import AuthMiddleware
 from clew.api.builtin_operations import build_operations
 from clew.api.cors import cors_middleware
 from clew.api.http_call import HttpServer
+from clew.api.mcp.endpoint import McpEndpoint
 from clew.api.operation_context import OperationContext
 from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
 from clew.api.request_stats import MetricsMiddleware, RequestStats
@@ -81,6 +82,8 @@ def build_app(
     app = Starlette(
         routes=[
             *build_routes(server),
+            # It is described by its own protocol: not an endpoint of OpenAPI.
+            Route("/mcp", McpEndpoint(server)),
             WebSocketRoute("/api/ws", RpcWebSocketEndpoint(context, name).serve_socket),
         ],
         middleware=[

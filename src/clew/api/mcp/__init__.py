@@ -1,0 +1,1 @@
+"""MCP: conversations for programs that speak the Model Context Protocol."""
