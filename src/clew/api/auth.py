@@ -94,28 +94,32 @@ class AuthMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in _PROTECTED_TYPES and not self._is_public(scope["path"]):
             connection = HTTPConnection(scope)
-            if problem := self._find_problem(connection) or _find_repeated_header(connection):
+            if problem := find_problem(
+                connection, self._token, self._origins
+            ) or _find_repeated_header(connection):
                 await send_problem(problem, scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
                 scope["path"] = raw.decode("ascii", "replace")
         await self._app(scope, receive, send)
 
-    def _find_problem(self, connection: HTTPConnection) -> Problem | None:
-        if self._token is None:
-            return _find_foreign_origin(connection, self._origins)
-        given = bearer_token(connection)
-        if given is None:
-            return (
-                _MISSING_SOCKET_TOKEN if connection.scope["type"] == "websocket" else _MISSING_TOKEN
-            )
-        try:
-            wanted = self._token.reveal()
-        except SettingsError as error:
-            # An unauthenticated client must not learn where the token is stored.
-            log.error("token_unreadable", error=str(error))
-            return INTERNAL_ERROR
-        return None if hmac.compare_digest(given, wanted.encode()) else _WRONG_TOKEN
+
+def find_problem(
+    connection: HTTPConnection, token: Secret | None, origins: Collection[str] = ()
+) -> Problem | None:
+    """Return why a client is not let in; ``None`` if it is."""
+    if token is None:
+        return _find_foreign_origin(connection, origins)
+    given = bearer_token(connection)
+    if given is None:
+        return _MISSING_SOCKET_TOKEN if connection.scope["type"] == "websocket" else _MISSING_TOKEN
+    try:
+        wanted = token.reveal()
+    except SettingsError as error:
+        # An unauthenticated client must not learn where the token is stored.
+        log.error("token_unreadable", error=str(error))
+        return INTERNAL_ERROR
+    return None if hmac.compare_digest(given, wanted.encode()) else _WRONG_TOKEN
 
 
 def _find_repeated_header(connection: HTTPConnection) -> Problem | None:

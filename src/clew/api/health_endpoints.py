@@ -10,9 +10,11 @@ import structlog
 from starlette.responses import JSONResponse
 
 from clew.api import health
+from clew.api.auth import find_problem
 from clew.api.chat_request import unknown_model_problem
 from clew.api.problems import SERVER_ERROR, Problem
 from clew.errors import StoreError
+from clew.plugin.declarations import HealthSource
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -45,8 +47,8 @@ async def check_readiness(call: HttpCall, query: EmptyInput, body: EmptyInput) -
     Check that the store can be read and written.
 
     The state of the channels changes ``status``, not the HTTP status: another process may
-    run a channel that is not connected here. The endpoint is public, so details go to the
-    log.
+    run a channel that is not connected here. Nor does that of parts which features use. The
+    endpoint is public, so details go to the log, and reasons to clients with the token.
     """
     try:
         await call.engine.check_store()
@@ -59,7 +61,24 @@ async def check_readiness(call: HttpCall, query: EmptyInput, body: EmptyInput) -
     found = call.engine.channels
     channels = {name: _channel_json(channel) for name, channel in found.items()}
     well = all(channel.is_healthy for channel in found.values())
-    return JSONResponse({"status": "ok" if well else "degraded", "channels": channels})
+    return JSONResponse(
+        {
+            "status": "ok" if well else "degraded",
+            "channels": channels,
+            "parts": _read_parts(call),
+        }
+    )
+
+
+def _read_parts(call: HttpCall) -> dict[str, dict[str, object]]:
+    """Return the state of the parts that features use, as ``FEATURE:NAME``."""
+    api = call.context.settings.api
+    is_known = find_problem(call.request, api.token, api.origins) is None
+    return {
+        f"{source.name}:{name}": {"state": part.state, "why": part.why if is_known else None}
+        for source in call.engine.features.values(HealthSource)
+        for name, part in source.read().items()
+    }
 
 
 async def show_openapi(call: HttpCall, query: EmptyInput, body: EmptyInput) -> Response:

@@ -281,10 +281,18 @@ class ChannelShape(WireModel):
     deliveries: DeliveriesShape
 
 
+class PartShape(WireModel):
+    state: str
+    #: Why it does not work; only for clients with the token.
+    why: str | None
+
+
 class Readiness(WireModel):
     #: ``degraded`` if a channel needs attention.
     status: Literal["ok", "degraded"]
     channels: dict[str, ChannelShape]
+    #: What features depend on, such as ``mcp:NAME``.
+    parts: dict[str, PartShape]
 
 
 AcceptedShape = derive_model("AcceptedShape", Submitted, WireModel, without={"session"})

@@ -86,6 +86,9 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "mcp_read": (("work", {"server": "notes", "uri": "note://1"}),),
 }
 
+#: The server of an example.
+_ENVIRON: Final = {"CLEW_MCP__GITHUB__URL": "https://example.org/mcp"}
+
 REFERENCE_HEADER: Final = """\
 # Tools
 
@@ -112,7 +115,7 @@ strangers, then in one that has. *Strangers* says that the result counts as such
 def render_reference() -> str:
     """Return the reference page of all built-in tools."""
     features = load_features(folder=_HOME)
-    settings = load_settings(home=_HOME, flags={}, environ={}, catalog=features.catalog)
+    settings = load_settings(home=_HOME, flags={}, environ=_ENVIRON, catalog=features.catalog)
     features.bind_settings(settings)
     declared = features.get(ToolDeclaration)
     rows = "".join(map(_render_tool, declared))

@@ -51,6 +51,16 @@ class DeliveryHealth:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PartHealth:
+    """Something that a feature depends on, such as a server elsewhere."""
+
+    #: A word, such as ``up``.
+    state: str
+    #: The reason why it does not work, for people.
+    why: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelHealth:
     state: ChannelState
     since: datetime

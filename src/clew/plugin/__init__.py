@@ -21,6 +21,7 @@ from clew.config.builtin_types import (
 from clew.config.fields import setting
 from clew.core.call_policy import CallNarrowing
 from clew.core.doctor_finding import DoctorFinding, fail, ok, warn
+from clew.core.health import PartHealth
 from clew.core.side_answer import SideAnswer
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl
@@ -51,6 +52,7 @@ __all__ = [
     "MemoryProvider",
     "Metric",
     "Note",
+    "PartHealth",
     "PathFact",
     "Registry",
     "SettingsSection",

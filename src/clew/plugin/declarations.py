@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clew.core.agent_profile import NamedAgent
     from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
+    from clew.core.health import PartHealth
     from clew.core.ids import ConversationId
     from clew.core.route import Route
     from clew.core.scope import Scope
@@ -144,6 +145,14 @@ class Metric:
     kind: Literal["gauge", "counter"]
     doc: str
     read: Callable[[], float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HealthSource:
+    """The health of what a feature depends on, read whenever it is asked for; does no I/O."""
+
+    name: str
+    read: Callable[[], Mapping[str, PartHealth]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

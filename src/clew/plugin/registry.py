@@ -25,6 +25,7 @@ from clew.plugin.declarations import (
     CompactorKind,
     ContextNote,
     DoctorCheck,
+    HealthSource,
     HookCallback,
     Instructions,
     MemoryProviderKind,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from clew.core.agent_profile import NamedAgent
     from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
+    from clew.core.health import PartHealth
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.core.tool_declaration import EffectsFunction
@@ -70,8 +72,8 @@ T = TypeVar("T")
 CORE = "clew"
 #: The commands of ``clew``, which no feature can have.
 CLI_COMMANDS = (
-    "chat", "setup", "serve", "service", "rpc", "sessions", "fsck", "pair", "deliveries", "cron",
-    "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
+    "chat", "setup", "serve", "service", "mcp", "rpc", "sessions", "fsck", "pair", "deliveries",
+    "cron", "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
     "migrate-store", "tools", "plugins", "completion", "acp",
 )  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
@@ -440,6 +442,10 @@ class Registry:
     ) -> None:
         """Declare a check of ``clew doctor``."""
         self._add("doctor check", name, DoctorCheck(name=name, run=run))
+
+    def add_health(self, name: str, read: Callable[[], Mapping[str, PartHealth]]) -> None:
+        """Declare what ``/readyz`` shows of the things that a feature depends on; no I/O."""
+        self._add("health", name, HealthSource(name=name, read=read))
 
     def add_metric(self, metric: Metric) -> None:
         """Declare a metric."""

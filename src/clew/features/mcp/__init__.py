@@ -44,6 +44,8 @@ def register(registry: Registry) -> McpTools:
     )
     registry.add_service("mcp servers", partial(run_servers, tools))
     registry.add_doctor_check("mcp servers", tools.check_servers)
+    registry.add_health("mcp", tools.read_health)
+    registry.add_operation("mcp.list", partial(_make_operation, tools))
     registry.add_command(
         Command(
             name="mcp",
@@ -83,3 +85,9 @@ async def run_mcp_command(tools: McpTools, call: CommandCall, argument: str) -> 
     from clew.features.mcp import front  # noqa: PLC0415  (declared by every command, needed by few)
 
     return await front.describe_servers(pool, argument.strip())
+
+
+def _make_operation(tools: McpTools) -> object:
+    from clew.features.mcp import operations  # noqa: PLC0415  (only servers need them)
+
+    return operations.make_list_operation(tools)

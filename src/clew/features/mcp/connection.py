@@ -65,7 +65,7 @@ class ServerStatus:
 
     state: ServerState
     since: datetime
-    #: Why it is down.
+    #: Why it is down, or was when it began to be tried again.
     why: str | None = None
     #: On the clock of ``time.monotonic``.
     next_try: float | None = None
@@ -75,7 +75,8 @@ class ServerStatus:
         if self.state is ServerState.NEEDS_LOGIN:
             return f"waiting for a login: {self.why}"
         if self.state is not ServerState.DOWN:
-            return self.state.value
+            again = "" if self.why is None else f" again; before: {self.why}"
+            return f"{self.state.value}{again}"
         seconds = max(0.0, (self.next_try or 0.0) - time.monotonic())
         since = f"{self.since:%H:%M} UTC"
         return f"down since {since}: {self.why}; next attempt in {seconds:.0f} s"
@@ -97,6 +98,8 @@ class ServerConnection:
     server: McpServer
     context: FeatureContext
     tools: dict[str, McpTool] = field(default_factory=dict[str, McpTool])
+    #: What the server says about itself.
+    instructions: str = ""
     #: Tools that cannot be used, by count.
     left_out: int = 0
     status: ServerStatus = field(
@@ -134,7 +137,7 @@ class ServerConnection:
         try:
             while True:
                 self._is_good, self._up_at = False, None
-                await self._set(ServerState.CONNECTING)
+                await self._set(ServerState.CONNECTING, why=self.status.why)
                 error = await self._serve_once()
                 if isinstance(error, logins.LoginNeeded):
                     await self._wait_for_login(error)
@@ -192,7 +195,7 @@ class ServerConnection:
         with anyio.CancelScope(deadline=anyio.current_time() + CONNECT_TIMEOUT) as scope:
             transport = self._open_transport()
             async with Client(transport, cache=None, message_handler=self._hear) as one:
-                self._client = one
+                self._client, self.instructions = one, one.instructions or ""
                 await self._read_tools(one)
                 scope.deadline = float("inf")
                 self._up_at = time.monotonic()

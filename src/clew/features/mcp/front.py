@@ -34,8 +34,8 @@ async def describe_servers(pool: McpPool, name: str) -> str:
 
 def _describe_line(one: ServerConnection) -> str:
     left_out = f", {one.left_out} cannot be used" if one.left_out else ""
-    place = one.server.url or f"a command at {one.server.level}"
-    return f"{one.name} ({place}): {one.status.describe()}, {len(one.tools)} tools{left_out}"
+    tools = f"{len(one.tools)} tools{left_out}"
+    return f"{one.name} ({one.server.place}): {one.status.describe()}, {tools}"
 
 
 def _describe_whole(one: ServerConnection) -> list[str]:
@@ -44,7 +44,12 @@ def _describe_whole(one: ServerConnection) -> list[str]:
 
 def describe_tool(server: McpServer, tool: McpTool) -> str:
     """Return a tool in a line: what it does, and what its calls are taken for."""
+    said = " ".join(tool.description.split())[:120]
+    return f"- {tool.name} ({describe_effect(server, tool)}): {said}"
+
+
+def describe_effect(server: McpServer, tool: McpTool) -> str:
+    """Return what the calls of a tool are taken for."""
     effect = tool.find_effect(server.trust)
     asks = "" if server.trust == "full" or effect is Effect.PURE else ", asks"
-    said = " ".join(tool.description.split())[:120]
-    return f"- {tool.name} ({_EFFECTS[effect]}{asks}): {said}"
+    return f"{_EFFECTS[effect]}{asks}"

@@ -23,7 +23,8 @@ SERVER_LEVELS: Final = ("read", "work", "host")
 TRUST: Final = ("none", "annotations", "full")
 #: How the gateway proves who it is.
 AUTH: Final = ("none", "oauth", "client_credentials")
-_NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+#: The name of a server.
+NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,13 +95,18 @@ class McpServer:
         default_doc="all of them",
     )
 
+    @property
+    def place(self) -> str:
+        """Return its address, or how its command runs."""
+        return self.url or f"a command at {self.level}"
+
 
 def find_problems(settings: Settings) -> Iterator[str]:
     """Yield a sentence for each thing in the tables that cannot be honoured."""
     servers: Mapping[str, McpServer] = settings.tables.get(SECTION, {})  # pyright: ignore[reportAssignmentType]
     for name, server in servers.items():
         table = f"[{SECTION}.{name}]"
-        if not _NAME_PATTERN.fullmatch(name):
+        if not NAME_PATTERN.fullmatch(name):
             yield f"{table}: the name of a server has a-z, 0-9, - and _, at most 40 of them"
         if bool(server.command) == (server.url is not None):
             yield f"{table}: name either a command or a url"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clew.core.effect import Effect
+from clew.core.health import PartHealth
 from clew.core.tool_facts import ToolFacts
 from clew.features.mcp.settings import find_problems
 
@@ -60,6 +61,15 @@ class McpTools:
         """Return the pool, if it was needed."""
         return self._pool
 
+    def read_health(self) -> Mapping[str, PartHealth]:
+        """Return the state of each server of which something is known."""
+        pool = self._pool
+        found = {} if pool is None else pool.servers
+        return {
+            name: PartHealth(state=one.status.state.value, why=one.status.why)
+            for name, one in found.items()
+        }
+
     def has_servers(self, _: TurnContext) -> bool:
         """Return whether there is a server."""
         return bool(self.servers)
@@ -69,7 +79,7 @@ class McpTools:
         Find tools and resources of MCP servers; without a query, list the servers.
 
         Args:
-            query: Words for what you want to do, or a server's name.
+            query: What you want to do, or a server's name.
         """
         from clew.features.mcp import tool_calls
 
@@ -89,13 +99,7 @@ class McpTools:
         return await tool_calls.call(self._get_turn_pool(), server, tool, args or {})
 
     async def mcp_read(self, server: str, uri: str) -> str:
-        """
-        Read a resource that mcp_find has shown.
-
-        Args:
-            server: Its server.
-            uri: Its URI.
-        """
+        """Read a resource that mcp_find has shown."""
         from clew.features.mcp import tool_calls
 
         return await tool_calls.read(self._get_turn_pool(), server, uri)
@@ -113,7 +117,9 @@ class McpTools:
         pool = self._get_turn_pool()
         await pool.load()
         found = pool.find_tool(name, str(arguments.get("tool", "")))
-        if found is None or server is None:
+        if server is None:
+            return Effect.PURE  # the answer says that there is no such server
+        if found is None:
             return Effect.ONCE
         return found.find_effect(server.trust)
 
@@ -123,7 +129,7 @@ class McpTools:
         tool = str(arguments.get("tool", ""))
         hosts = (f"{name}/{tool}",)
         if server is None:
-            return ToolFacts(hosts=hosts, outward=True, untrusted_result=True)
+            return ToolFacts(hosts=hosts, internal=True)
         if server.trust == "none":
             return make_call_facts(hosts, server)
         only_reads = await self.find_effect(arguments) is Effect.PURE

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.doctor_finding import ok, warn
+from clew.features.mcp import front
 from clew.features.mcp.connection import ServerConnection, ServerDown
 
 if TYPE_CHECKING:
@@ -27,19 +28,33 @@ class _NoStore:
         """Keep nothing."""
 
 
-async def try_server(name: str, server: McpServer, settings: Settings) -> ServerConnection:
-    """
-    Connect to a server, read its tools, and end it.
-
-    :raises ServerDown: saying why that is not possible
-    """
+async def try_server(
+    name: str, server: McpServer, settings: Settings
+) -> tuple[ServerConnection, str | None]:
+    """Connect to a server, read its tools, and end it; return why, if that is not possible."""
     context: Any = SimpleNamespace(settings=settings, store=_NoStore())
     connection = ServerConnection(name, server, context)
     try:
         await connection.need(_TIMEOUT)
+    except ServerDown as error:
+        return connection, connection.status.why or str(error)
     finally:
         await connection.close()
-    return connection
+    return connection, None
+
+
+async def describe_server(name: str, server: McpServer, settings: Settings) -> dict[str, Any]:
+    """Return what a server offers, or why it does not answer."""
+    found, why = await try_server(name, server, settings)
+    tools = [
+        {
+            "name": tool.name,
+            "effect": front.describe_effect(server, tool),
+            "description": " ".join(tool.description.split()),
+        }
+        for tool in found.tools.values()
+    ]
+    return {"name": name, "why": why, "tools": tools, "instructions": found.instructions.strip()}
 
 
 async def check_servers(
@@ -50,8 +65,7 @@ async def check_servers(
 
 
 async def _check(name: str, server: McpServer, settings: Settings) -> DoctorFinding:
-    try:
-        found = await try_server(name, server, settings)
-    except ServerDown as error:
-        return warn("mcp server", str(error), fix=f"correct [mcp.{name}] in config.toml")
+    found, why = await try_server(name, server, settings)
+    if why is not None:
+        return warn("mcp server", f"{name}: {why}", fix=f"correct [mcp.{name}] in config.toml")
     return ok("mcp server", f"{name}: {len(found.tools)} tools")
