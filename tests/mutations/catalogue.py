@@ -14,6 +14,7 @@ from tests.mutations.failures import FAILURES
 from tests.mutations.front_ends import FRONT_ENDS
 from tests.mutations.goals import GOALS
 from tests.mutations.lifecycle import LIFECYCLE
+from tests.mutations.mcp import MCP
 from tests.mutations.memory import MEMORY
 from tests.mutations.mutation import Mutation
 from tests.mutations.outages import OUTAGES
@@ -317,6 +318,7 @@ ALL = (
     *FRONT_ENDS,
     *GOALS,
     *MEMORY,
+    *MCP,
     *SKILLS,
     *TOOLS,
     *TRACING,

@@ -95,6 +95,51 @@ def edit_toml(before: str, changes: Mapping[tuple[str, str], str | None]) -> str
     return after
 
 
+def remove_table(before: str, section: str) -> str:
+    """
+    Return the file's text without a table and the tables in it; all else stays as it is.
+
+    :raises UsageError: if the layout of the file does not allow the edit
+    """
+    rest = "\n".join(_drop_table(before, section)).rstrip("\n")
+    after = f"{rest}\n" if rest else ""
+    wanted: dict[str, Any] = tomllib.loads(before)
+    *path, name = section.split(".")
+    table = wanted
+    for each in path:
+        table = table.get(each, {})
+    table.pop(name, None)
+    if _without_empty(tomllib.loads(after)) != _without_empty(wanted):
+        raise UsageError(
+            f"config.toml is written in a way that does not allow to remove [{section}] without "
+            "harm: remove it yourself"
+        )
+    return after
+
+
+def _drop_table(before: str, section: str) -> list[str]:
+    """Return the lines outside of a table; comments above the next table belong to that."""
+    header = re.compile(rf"\s*\[\[?\s*{re.escape(section)}\s*[.\]]")
+    kept: list[str] = []
+    above: list[str] = []
+    is_inside = False
+    for line in before.splitlines():
+        if line.lstrip().startswith("["):
+            kept += above
+            above, is_inside = [], header.match(line) is not None
+        if not is_inside:
+            kept.append(line)
+        elif line.strip() and not line.lstrip().startswith("#"):
+            above = []
+        elif line.strip() or above:
+            above.append(line)
+    return kept + above
+
+
+def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value != {}}
+
+
 def _set_key(before: str, section: str, key: str, value: str | None) -> str:
     lines = before.splitlines()
     start, end = _find_table(lines, section)
