@@ -1,91 +1,137 @@
 """
-A server of the official SDK, as a program of its own.
+An MCP server that needs nothing but Python, and so starts at once, as a program of its own.
 
-The first argument is a file with what it offers, as JSON; it is read again for each list.
+The first argument is a file with what it offers, as JSON; it is read again for each request. The
+official SDK's server does the same in ``mcp_sdk_server.py``.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-
 _PLAN = Path(sys.argv[-1])
+_NOT_FOUND, _FAILED = -32601, -32603
+
+
+class Refused(Exception):
+    """An error of the protocol: its code and message."""
 
 
 def read_plan() -> dict[str, Any]:
     return json.loads(_PLAN.read_text())
 
 
-def look(place: str) -> str:
-    """Return what the server can see of a place, and its environment."""
-    return json.dumps({"there": Path(place).exists(), "env": dict(os.environ)})
+def initialize(params: dict[str, Any]) -> dict[str, Any]:
+    told = {"instructions": read_plan().get("instructions")}
+    return {
+        "protocolVersion": params["protocolVersion"],
+        "capabilities": {"tools": {"listChanged": True}, "resources": {}},
+        "serverInfo": {"name": "test", "version": "1"},
+        **{name: text for name, text in told.items() if text},
+    }
 
 
-async def list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
+def list_tools(_: dict[str, Any]) -> dict[str, Any]:
     tools = [
-        types.Tool(
-            name=name,
-            description=one.get("description", ""),
-            input_schema={"type": "object", **one.get("schema", {})},
-            annotations=types.ToolAnnotations(**one.get("annotations", {})),
-        )
+        {
+            "name": name,
+            "description": one.get("description", ""),
+            "inputSchema": {"type": "object", **one.get("schema", {})},
+            "annotations": {_camel(hint): value for hint, value in _hints(one).items()},
+        }
         for name, one in read_plan()["tools"].items()
     ]
-    return types.ListToolsResult(tools=tools)
+    return {"tools": tools}
 
 
-async def call_tool(_ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    plan = read_plan()["tools"][params.name]
+def _hints(one: dict[str, Any]) -> dict[str, Any]:
+    return one.get("annotations", {})
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def call_tool(params: dict[str, Any]) -> dict[str, Any] | None:
+    plan = read_plan()["tools"][params["name"]]
+    arguments: dict[str, Any] = params.get("arguments") or {}
     calls = _PLAN.with_suffix(".calls")
     with suppress(OSError), calls.open("a") as file:
-        meta = dict(params.meta or {})
-        key = meta.get("clew.dev/idempotency-key")
-        file.write(json.dumps([params.name, params.arguments, key]))
+        key = params.get("_meta", {}).get("clew.dev/idempotency-key")
+        file.write(json.dumps([params["name"], arguments, key]))
         file.write("\n")
-    text = json.dumps(params.arguments)
+    text = json.dumps(arguments)
     match plan.get("does"):
         case "die":
             os._exit(3)
         case "die once" if len(calls.read_text().splitlines()) == 1:
             os._exit(3)
+        case "die odd" if len(calls.read_text().splitlines()) % 2:
+            os._exit(3)
         case "hang":
-            await asyncio.sleep(3600)
+            return None
         case "huge":
             text = "x" * 5_000_000
         case "fail":
-            raise ValueError("it does not work")
+            raise Refused(_FAILED, "it does not work")
         case "look":
-            text = look(plan["place"])
+            seen = {"there": Path(plan["place"]).exists(), "env": dict(os.environ)}
+            text = json.dumps(seen)
         case _:
             pass
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+    return {"content": [{"type": "text", "text": text}]}
 
 
-async def list_resources(_ctx: Any, _params: Any) -> types.ListResourcesResult:
+def list_resources(_: dict[str, Any]) -> dict[str, Any]:
     found = read_plan().get("resources", {})
-    return types.ListResourcesResult(resources=[types.Resource(name=uri, uri=uri) for uri in found])
+    return {"resources": [{"name": uri, "uri": uri} for uri in found]}
 
 
-async def read_resource(_ctx: Any, params: Any) -> types.ReadResourceResult:
-    text = read_plan()["resources"][str(params.uri)]
-    return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=str(params.uri), text=text)]
-    )
+def read_resource(params: dict[str, Any]) -> dict[str, Any]:
+    found = read_plan().get("resources", {})
+    if params["uri"] not in found:
+        raise Refused(_FAILED, "there is no such resource")
+    return {"contents": [{"uri": params["uri"], "text": found[params["uri"]]}]}
 
 
-async def serve() -> None:
+def ping(_: dict[str, Any]) -> dict[str, Any]:
+    return {}
+
+
+_METHODS = {
+    "initialize": initialize,
+    "tools/list": list_tools,
+    "tools/call": call_tool,
+    "resources/list": list_resources,
+    "resources/read": read_resource,
+    "ping": ping,
+}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the answer to a request; ``None`` if there is none."""
+    head = {"jsonrpc": "2.0", "id": request["id"]}
+    try:
+        if request["method"] not in _METHODS:
+            raise Refused(_NOT_FOUND, "there is no such method")
+        result = _METHODS[request["method"]](request.get("params") or {})
+    except Refused as error:
+        code, message = error.args
+        return {**head, "error": {"code": code, "message": message}}
+    return None if result is None else {**head, "result": result}
+
+
+def begin() -> None:
     match read_plan().get("begins"):
         case "hang":
-            await asyncio.sleep(3600)
+            time.sleep(3600)
         case "garbage":
             os.write(1, b"hello, I am a server\n")
             os.write(1, b"{ not json\n")
@@ -94,16 +140,15 @@ async def serve() -> None:
             os._exit(7)
         case _:
             pass
-    server: Any = Server(
-        "test",
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_read_resource=read_resource,
-    )
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+
+
+def serve() -> None:
+    begin()
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request and (told := answer(request)) is not None:
+            print(json.dumps(told), flush=True)  # noqa: T201  (its output is the connection)
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    serve()

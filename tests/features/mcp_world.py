@@ -1,4 +1,4 @@
-"""A gateway with MCP servers: programs of the official SDK, which do as a file says."""
+"""A gateway with MCP servers: programs that do as a file says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,14 @@ from clew.plugin.registry import Features
 from clew.runtime import build_services, make_command_registry
 from clew.store.opening import open_store
 from clew.testing import FakeProvider
-from tests.features import mcp_server
+from tests.features import mcp_sdk_server, mcp_server
 from tests.features.delegation_world import obey
 from tests.features.memory_world import HOME, MemoryWorld
 from tests.integration.api_server import settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
+    from pathlib import Path
 
     from clew.config.settings import Settings
     from clew.features.mcp.connection import ServerConnection
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.features.mcp.tool import McpTools
     from clew.testing import ProviderRequest, Reply
 
-_PROGRAM = Path(mcp_server.__file__)
+_PROGRAM, _OFFICIAL = mcp_server.__file__, mcp_sdk_server.__file__
 
 
 @dataclass(kw_only=True)
@@ -62,9 +62,10 @@ class Plan:
         new.write_text(json.dumps({"tools": tools, **more}))
         new.replace(self.path)
 
-    def make_server(self, **more: Any) -> McpServer:
-        """Return the settings of a server that runs on the host, as all packages are there."""
-        command = (sys.executable, "-P", str(_PROGRAM), str(self.path))
+    def make_server(self, *, official: bool = False, **more: Any) -> McpServer:
+        """Return the settings of a server on the host; an ``official`` one is the SDK's."""
+        program, flags = (_OFFICIAL, ("-P",)) if official else (_PROGRAM, ("-P", "-S"))
+        command = (sys.executable, *flags, program, str(self.path))
         values: dict[str, Any] = {"command": command, "level": "host", **more}
         return McpServer(**values)
 

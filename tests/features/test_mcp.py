@@ -8,18 +8,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
+from clew.api.app import create_app
 from clew.core.effect import Effect
 from clew.core.route import local_route
 from clew.features.mcp import trying
 from clew.features.mcp.arguments import find_problem
-from clew.features.mcp.connection import ServerDown, ServerState
+from clew.features.mcp.connection import ServerDown
 from clew.features.mcp.definitions import McpTool, list_tools, replace_tools
 from clew.features.mcp.settings import McpServer
 from clew.store.transactions.approvals import list_open_approvals
 from tests.features.delegation_world import do
+from tests.features.mcp_catalogue import make_wishes
 from tests.features.mcp_world import McpWorld, Plan, open_mcp
+from tests.integration.api_server import TOKEN
+from tests.soak.mcp import compare_requests, kill_servers, rank_wishes
 from tests.waiting import PATIENCE, wait_until
 
 _ECHO = {
@@ -33,7 +38,8 @@ _READS = {"annotations": {"read_only_hint": True}}
 
 async def test_a_tool_is_found_by_its_words_and_called(tmp_path: Path, store_url: str) -> None:
     plan = Plan(tmp_path / "plan.json", {**_ECHO, "add": {"description": "Add two numbers"}})
-    async with open_mcp(tmp_path, store_url, {"talk": plan.make_server(trust="full")}) as world:
+    server = plan.make_server(official=True, trust="full")
+    async with open_mcp(tmp_path, store_url, {"talk": server}) as world:
         await world.get("talk").need(PATIENCE)
         found = await world.call("mcp_find", query="say something again please")
         assert 'tool "add"' not in found
@@ -76,6 +82,9 @@ async def test_annotations_count_only_as_far_as_the_server_is_trusted(
         pairs = [(server, tool) for server in servers for tool in ("look", "change")]
         asks = [pair for pair in pairs if await _asks(world, *pair)]
         assert asks == [("none", "look"), ("none", "change"), ("annotations", "change")]
+        # The answer to a call of no server needs nobody's word.
+        assert not await _asks(world, "nowhere", "look")
+        assert "there is no MCP server 'nowhere'" in await world.call_tool("nowhere", "look")
 
 
 def find_programs(word: str) -> list[str]:
@@ -140,19 +149,28 @@ async def test_dead_servers_are_named_with_their_reason(tmp_path: Path, store_ur
     async with open_mcp(tmp_path, store_url, servers) as world:
         world.pool.start()
         ends = [world.get(name) for name in ("dead", "gone", "far")]
-        await wait_until(lambda: all(one.status.state is ServerState.DOWN for one in ends))
+        await wait_until(lambda: all(one.status.why for one in ends))
         await world.get("noisy").need(PATIENCE)
         assert json.loads(await world.call_tool("noisy", "echo", text="hi")) == {"text": "hi"}
 
-        async def show_between_attempts() -> str:
-            told = await world.command("/mcp")
-            return told if "dead (a command at host): down since" in told else ""
-
-        shown = await wait_until(show_between_attempts)
+        # Also while it is tried again.
+        shown = await world.command("/mcp")
         assert "no licence" in shown
         assert "noisy (a command at host): up" in shown
+        assert await _show_reason(world, "") is None
+        assert "no licence" in str(await _show_reason(world, TOKEN))
         for finding in await trying.check_servers({"dead": servers["dead"]}, world.settings):
             assert "no licence" in finding.detail
+
+
+async def _show_reason(world: McpWorld, token: str) -> str | None:
+    """What ``/readyz`` says of a server that is dead."""
+    transport = httpx2.ASGITransport(app=create_app(world.engine, world.settings))
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        told = await http.get("/readyz", headers=headers)
+    assert (told.status_code, told.json()["status"]) == (200, "ok")
+    return told.json()["parts"]["mcp:dead"]["why"]
 
 
 @pytest.mark.parametrize("level", ["work", "host"])
@@ -223,6 +241,17 @@ async def test_tools_are_stored_until_their_server_lists_them_no_more(
 
 def _tool(name: str, description: str = "") -> McpTool:
     return McpTool(server="s", name=name, description=description, schema={}, annotations={})
+
+
+async def test_servers_killed_in_mid_call_leave_nothing_behind(tmp_path: Path) -> None:
+    # ``make soak mcp`` kills a hundred times, and compares memory and times as well.
+    *rows, _ = await kill_servers(tmp_path, 4)
+    assert [row for row in rows if not row[-1]] == []
+
+
+async def test_a_thousand_tools_make_requests_hardly_longer_and_are_found(tmp_path: Path) -> None:
+    rows = [*await compare_requests(tmp_path), rank_wishes(make_wishes()[:10], 10)]
+    assert [row for row in rows if not row[-1]] == []
 
 
 def test_arguments_are_compared_with_any_schema_without_fetching_anything() -> None:

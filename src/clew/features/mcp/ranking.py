@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.features.mcp.definitions import McpTool
 
@@ -24,6 +24,18 @@ _STOP_WORDS: Final = frozenset(
         *("my", "of", "on", "or", "that", "the", "this", "to", "what", "with"),
     )
 )
+#: Words that tools and people use for the same deed; one of them counts as much less than itself.
+_KIN: Final = (
+    ("list", "show", "display", "view", "all", "every"),
+    ("get", "fetch", "read", "retrieve", "look"),
+    ("create", "make", "add", "new", "insert"),
+    ("update", "change", "edit", "modify", "set"),
+    ("delete", "remove", "erase", "drop"),
+    ("search", "find", "query", "look"),
+    ("send", "post", "publish", "submit"),
+    ("export", "download", "save"),
+)
+_KIN_WEIGHT: Final = 0.3
 _WORD: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -43,9 +55,18 @@ def _stem(word: str) -> str:
     return word
 
 
+def _weigh_words(query: str) -> dict[str, float]:
+    """Return the words of a query, and those that mean the same deed, with what they count."""
+    own = set(split_words(query))
+    kin = {
+        _stem(other) for group in _KIN if own & {_stem(word) for word in group} for other in group
+    }
+    return {**dict.fromkeys(kin, _KIN_WEIGHT), **dict.fromkeys(own, 1.0)}
+
+
 def rank_tools(query: str, tools: Sequence[McpTool]) -> list[McpTool]:
     """Return the tools that have a word of the query, the best first."""
-    wanted = set(split_words(query))
+    wanted = _weigh_words(query)
     documents = [_count_words(tool) for tool in tools]
     spread = Counter(word for one in documents for word in one)
     mean = sum(sum(one.values()) for one in documents) / max(1, len(documents))
@@ -72,12 +93,17 @@ def _count_words(tool: McpTool) -> Counter[str]:
 
 
 def _score(
-    wanted: Iterable[str], words: Mapping[str, int], spread: Mapping[str, int], n: int, mean: float
+    wanted: Mapping[str, float],
+    words: Mapping[str, int],
+    spread: Mapping[str, int],
+    n: int,
+    mean: float,
 ) -> float:
     length = sum(words.values()) / max(1.0, mean)
     score = 0.0
-    for word in wanted:
+    for word, weight in wanted.items():
         if count := words.get(word, 0):
             rarity = math.log(1 + (n - spread[word] + 0.5) / (spread[word] + 0.5))
-            score += rarity * count * (_K + 1) / (count + _K * (1 - _B + _B * length))
-    return score
+            score += weight * rarity * count * (_K + 1) / (count + _K * (1 - _B + _B * length))
+    # Words that mean the same only order what has a word of the query itself.
+    return score if any(words.get(word) for word, weight in wanted.items() if weight == 1) else 0.0
