@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from clew.plugin.turn_context import TurnContext
     from clew.store.contract import Tx
 
+    HealthReader = Callable[[], Mapping[str, PartHealth]]
+
 #: The place of a service: each gateway, one per machine, or one of all.
 ServicePlace = Literal["each", "host", "leader"]
 
@@ -152,7 +154,7 @@ class HealthSource:
     """The health of what a feature depends on, read whenever it is asked for; does no I/O."""
 
     name: str
-    read: Callable[[], Mapping[str, PartHealth]]
+    read: HealthReader
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

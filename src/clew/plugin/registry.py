@@ -52,14 +52,13 @@ if TYPE_CHECKING:
     from clew.core.agent_profile import NamedAgent
     from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
-    from clew.core.health import PartHealth
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.core.tool_declaration import EffectsFunction
     from clew.core.tool_facts import FactsFunction, ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
-    from clew.plugin.declarations import Note, WatchedText
+    from clew.plugin.declarations import HealthReader, Note, WatchedText
     from clew.plugin.memory import MemoryProvider
     from clew.plugin.tracing import Tracer
     from clew.plugin.turn_context import TurnContext
@@ -443,7 +442,7 @@ class Registry:
         """Declare a check of ``clew doctor``."""
         self._add("doctor check", name, DoctorCheck(name=name, run=run))
 
-    def add_health(self, name: str, read: Callable[[], Mapping[str, PartHealth]]) -> None:
+    def add_health(self, name: str, read: HealthReader) -> None:
         """Declare what ``/readyz`` shows of the things that a feature depends on; no I/O."""
         self._add("health", name, HealthSource(name=name, read=read))
 

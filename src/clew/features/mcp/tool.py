@@ -79,7 +79,7 @@ class McpTools:
         Find tools and resources of MCP servers; without a query, list the servers.
 
         Args:
-            query: What you want to do, or a server's name.
+            query: What to do, or a server's name.
         """
         from clew.features.mcp import tool_calls
 
@@ -87,7 +87,7 @@ class McpTools:
 
     async def mcp_call(self, server: str, tool: str, args: dict[str, Any] | None = None) -> str:
         """
-        Call a tool that mcp_find has shown.
+        Call a tool that mcp_find shows.
 
         Args:
             server: Its server.
@@ -99,7 +99,7 @@ class McpTools:
         return await tool_calls.call(self._get_turn_pool(), server, tool, args or {})
 
     async def mcp_read(self, server: str, uri: str) -> str:
-        """Read a resource that mcp_find has shown."""
+        """Read a resource that mcp_find shows."""
         from clew.features.mcp import tool_calls
 
         return await tool_calls.read(self._get_turn_pool(), server, uri)
