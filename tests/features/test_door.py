@@ -26,13 +26,14 @@ from clew.engine.feature_runner import FeatureRunner
 from clew.engine.fsck import StoreChecker
 from clew.errors import SettingsError
 from clew.gateway.channel_settings import list_channel_kinds
+from clew.plugin.declarations import CLI_COMMANDS
 from clew.plugin.loading import (
     BUILT_IN,
     get_features,
     load_features,
     load_settings_with_features,
 )
-from clew.plugin.registry import CLI_COMMANDS, Features
+from clew.plugin.registry import Features
 from clew.runtime import make_feature_context, open_application
 from clew.store.backup.create import create_backup
 from clew.store.copying.migrate_store import migrate_store

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 #: The place of a service: each gateway, one per machine, or one of all.
 ServicePlace = Literal["each", "host", "leader"]
+#: The commands of ``clew``, which no feature can have.
+CLI_COMMANDS = (
+    "chat", "setup", "serve", "service", "mcp", "rpc", "sessions", "fsck", "pair", "deliveries",
+    "cron", "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
+    "migrate-store", "tools", "plugins", "completion", "acp",
+)  # fmt: skip
 
 
 class CommandCall(Protocol):

@@ -16,6 +16,7 @@ from clew.core.tool_declaration import ToolDeclaration
 from clew.errors import SettingsError
 from clew.hooks import specs
 from clew.plugin.declarations import (
+    CLI_COMMANDS,
     AfterTurn,
     AgentSource,
     CapabilitySource,
@@ -69,12 +70,6 @@ T = TypeVar("T")
 
 #: Owner of what the core itself has.
 CORE = "clew"
-#: The commands of ``clew``, which no feature can have.
-CLI_COMMANDS = (
-    "chat", "setup", "serve", "service", "mcp", "rpc", "sessions", "fsck", "pair", "deliveries",
-    "cron", "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
-    "migrate-store", "tools", "plugins", "completion", "acp",
-)  # fmt: skip
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 
 
