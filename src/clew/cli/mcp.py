@@ -46,5 +46,6 @@ mcp.entries = {
     "add": LazyCommand(_MODULE, "add", "Add MCP servers, and show what they offer."),
     "list": LazyCommand(_MODULE, "list_servers", "List the MCP servers and their state."),
     "test": LazyCommand(_MODULE, "test_server", "Connect to an MCP server, and list its tools."),
+    "login": LazyCommand("clew.cli.mcp_login", "login", "Log in at an MCP server, with a browser."),
     "remove": LazyCommand(_MODULE, "remove_server", "Remove an MCP server."),
 }

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.doctor_finding import ok, warn
 from clew.features.mcp import front
 from clew.features.mcp.connection import ServerConnection, ServerDown
+from clew.features.mcp.definitions import replace_tools
+from clew.plugin.loading import get_features
+from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from clew.config.settings import Settings
     from clew.core.doctor_finding import DoctorFinding
     from clew.features.mcp.settings import McpServer
+    from clew.store.contract import Store
 
 #: Seconds for all servers, which are tried at once.
 _TIMEOUT: Final = 20.0
@@ -28,18 +33,41 @@ class _NoStore:
         """Keep nothing."""
 
 
+class _Logins:
+    """A store for a try that keeps nothing but renewed logins."""
+
+    def __init__(self, store: Store) -> None:
+        self.read, self._write = store.read, store.write
+
+    async def write(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Keep what is not about tools."""
+        return None if call is replace_tools else await self._write(call, *arguments)
+
+
+@asynccontextmanager
+async def _open_store(server: McpServer, settings: Settings) -> AsyncGenerator[Any]:
+    if server.auth != "oauth":
+        yield _NoStore()
+        return
+    features = get_features(settings).schemas
+    opening = await open_store(settings.store.url, home=settings.home, features=features)
+    async with opening as store:
+        yield _Logins(store)
+
+
 async def try_server(
     name: str, server: McpServer, settings: Settings
 ) -> tuple[ServerConnection, str | None]:
     """Connect to a server, read its tools, and end it; return why, if that is not possible."""
-    context: Any = SimpleNamespace(settings=settings, store=_NoStore())
-    connection = ServerConnection(name, server, context)
-    try:
-        await connection.need(_TIMEOUT)
-    except ServerDown as error:
-        return connection, connection.status.why or str(error)
-    finally:
-        await connection.close()
+    async with _open_store(server, settings) as store:
+        context: Any = SimpleNamespace(settings=settings, store=store)
+        connection = ServerConnection(name, server, context)
+        try:
+            await connection.need(_TIMEOUT)
+        except ServerDown as error:
+            return connection, connection.status.why or str(error)
+        finally:
+            await connection.close()
     return connection, None
 
 

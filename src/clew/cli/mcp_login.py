@@ -1,0 +1,135 @@
+"""``clew mcp login``: a person logs in at an MCP server, with a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import webbrowser
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, cast
+
+import click
+
+from clew.cli.common import CliContext, format_examples, pass_cli_context
+from clew.cli.feature_records import run_with_store
+from clew.core.ids import IdGenerator
+from clew.errors import UsageError
+from clew.features.mcp.settings import SECTION
+from clew.runtime import make_feature_context
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from clew.config import Settings
+    from clew.features.mcp.settings import McpServer
+    from clew.plugin import FeatureContext
+
+_FEATURE: Final = "mcp"
+_PATH: Final = "/mcp/callback"
+#: Bytes of a request of the browser.
+_MAX_REQUEST: Final = 16_384
+_DONE: Final = "You are logged in as far as the browser is concerned. Go back to the terminal."
+
+
+@click.command(epilog=format_examples("clew mcp login notes", "clew mcp login notes --paste"))
+@click.argument("name")
+@click.option(
+    "--paste",
+    is_flag=True,
+    help="Ask for the address to which the browser was sent: it runs on another machine.",
+)
+@pass_cli_context
+def login(program: CliContext, *, name: str, paste: bool) -> None:
+    """
+    Log in at an MCP server with auth = "oauth".
+
+    Opens the browser, and waits until you have allowed what the server asks for. A gateway that
+    runs connects by itself afterwards.
+    """
+    count = run_with_store(
+        program,
+        _FEATURE,
+        lambda settings, store: _log_in(
+            make_feature_context(settings, store, IdGenerator(lambda: 0)), name, paste=paste
+        ),
+    )
+    click.echo(f"Logged in at {name}: it has {count} tools.")
+
+
+async def _log_in(context: FeatureContext, name: str, *, paste: bool) -> int:
+    server = _get_server(context.settings, name)
+    if paste:
+        return await _log_in_by_hand(context, name, server)
+    from clew.features.mcp.login import (  # noqa: PLC0415  (help needs no library)
+        LOGIN_TIMEOUT,
+        PendingLogin,
+        parse_answer,
+    )
+
+    async with _listen() as (redirect_uri, address):
+        pending = PendingLogin(name, server, context, redirect_uri)
+        link = await pending.start()
+        click.echo(f"Allow it in the browser; if none opens, open this link:\n{link}", err=True)
+        await asyncio.to_thread(webbrowser.open, link)
+        try:
+            async with asyncio.timeout(LOGIN_TIMEOUT):
+                return await pending.finish(parse_answer(await address))
+        except TimeoutError:
+            raise UsageError("nobody came back from the browser within 10 minutes") from None
+        finally:
+            await pending.close()
+
+
+async def _log_in_by_hand(context: FeatureContext, name: str, server: McpServer) -> int:
+    from clew.features.mcp.login import (  # noqa: PLC0415  (help needs no library)
+        PendingLogin,
+        parse_answer,
+    )
+
+    pending = PendingLogin(name, server, context)
+    try:
+        link = await pending.start()
+        click.echo(
+            f"Open this link, and allow it:\n{link}\n"
+            "The browser is then sent to a page that it cannot open. Paste its address:",
+            err=True,
+        )
+        said = await asyncio.to_thread(sys.stdin.readline)
+        return await pending.finish(parse_answer(said))
+    finally:
+        await pending.close()
+
+
+def _get_server(settings: Settings, name: str) -> McpServer:
+    servers = cast("Mapping[str, McpServer]", settings.tables.get(SECTION, {}))
+    if name not in servers:
+        known = ", ".join(servers) or "none"
+        raise UsageError(f"there is no MCP server {name!r}; there are {known}")
+    if servers[name].auth != "oauth":
+        raise UsageError(f'{name} needs no login: [mcp.{name}] has no auth = "oauth"')
+    return servers[name]
+
+
+@asynccontextmanager
+async def _listen() -> AsyncGenerator[tuple[str, asyncio.Future[str]]]:
+    """Listen on a free port of this machine for the browser that comes back."""
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = (await reader.read(_MAX_REQUEST)).partition(b"\r\n")[0].decode(errors="replace")
+        target = [*line.split(), "", ""][1]
+        is_ours = target.startswith(_PATH)
+        status, text = ("200 OK", _DONE) if is_ours else ("404 Not Found", "Nothing is here.")
+        writer.write(
+            f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+            f"Connection: close\r\n\r\n{text}".encode()
+        )
+        await writer.drain()
+        writer.close()
+        if is_ours and not address.done():
+            address.set_result(target)
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield f"http://127.0.0.1:{port}{_PATH}", address
