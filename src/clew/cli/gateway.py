@@ -147,7 +147,8 @@ async def _serve_gateway(settings: Settings, notifier: ServiceNotifier) -> None:
         sockets = _bind_sockets(settings)
         stack.callback(close_sockets, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
-        plugins = await asyncio.to_thread(_load_user_code, settings)
+        _check_user_code(settings)
+        plugins = await _load_plugins(settings)
         check_models_usable(settings)
         stack.enter_context(advertise(settings.home, url=url, name=name))
         leaving = ShutdownSignals()
@@ -222,18 +223,20 @@ def _bind_sockets(settings: Settings) -> list[socket.socket]:
         raise GatewayRunning(str(settings.home), pid=running.pid, url=running.url) from taken
 
 
-def _load_user_code(settings: Settings) -> PluginManager | None:
-    """
-    Import the user's own code before the gateway reports ready, since it may be broken.
+def _check_user_code(settings: Settings) -> None:
+    """Import the user's own code before the gateway reports ready; it may be broken."""
+    if settings.agent.object is None and not settings.tools.modules:
+        return
+    with fast_import():
+        from clew.runtime import make_agent  # noqa: PLC0415  (only then before the port is open)
+    make_agent(settings, "")
 
-    Plugins get their settings; ``None`` if there are none.
-    """
-    if settings.agent.object is not None or settings.tools.modules:
-        with fast_import():
-            from clew.runtime import make_agent  # noqa: PLC0415  (only then before the port is open)
-        make_agent(settings, "")
+
+async def _load_plugins(settings: Settings) -> PluginManager | None:
+    """Set the enabled plugins up; ``None`` if there are none."""
     if not settings.plugins.enabled:
         return None
     from clew.plugin.enabled import load_enabled_plugins  # noqa: PLC0415  (as above)
 
-    return load_enabled_plugins(settings)
+    # One that hangs must not keep signals from being heard.
+    return await asyncio.to_thread(load_enabled_plugins, settings)
