@@ -203,6 +203,8 @@ async def test_what_is_sent_again_with_its_key_is_done_once(tmp_path: Path) -> N
             for _ in range(2)
         ]
         assert forks[0] == forks[1] != session
+        other = await refusal(editor.say(forks[0], "a:", **key))
+        assert (other.code, "another" in str(other)) == (-32602, True)
 
 
 async def test_garbage_is_answered_with_a_sentence_and_changes_nothing(tmp_path: Path) -> None:

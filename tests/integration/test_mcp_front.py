@@ -77,7 +77,8 @@ async def test_a_message_with_one_key_is_stored_once(tmp_path: Path, store_url: 
             meta={"clew.dev/idempotency-key": "one"},
         )
         assert meta.structured_content["inbox_id"] == stored["inbox_id"]
-        assert "another request" in await fail(client, "send_message", **{**given, "text": "b:"})
+        for other in ({"text": "b:"}, {"conversation": "eve"}):
+            assert "another request" in await fail(client, "send_message", **{**given, **other})
         entries = await world.engine.read_entries(done[0]["conversation"])
         assert [one.text for one in entries] == ["a:", "answer to a"]
 

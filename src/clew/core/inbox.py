@@ -52,6 +52,8 @@ class IdempotencyKey:
 
     key: bytes
     body: bytes
+    #: Whether the target belongs to the request, under any of its names; else ``body`` has it.
+    holds_target: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

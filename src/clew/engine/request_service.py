@@ -51,11 +51,18 @@ class ClientHistory:
     messages: tuple[HistoryMessage, ...]
 
 
-def make_request_key(*, caller: str, path: str, key: str, request: bytes) -> IdempotencyKey:
-    """Return the key of a request, which its bytes distinguish from others."""
+def make_request_key(
+    *, caller: str, path: str, key: str, request: bytes, holds_target: bool = False
+) -> IdempotencyKey:
+    """
+    Return the key of a request, which its bytes distinguish from others.
+
+    With ``holds_target``, its target does so too, under any of its names.
+    """
     return IdempotencyKey(
         key=idempotency.hash_idempotency_key(caller, path, key),
         body=hashlib.sha256(request).digest(),
+        holds_target=holds_target,
     )
 
 

@@ -94,10 +94,14 @@ class RpcCall(OperationCall):
     def make_key(self, given: SubmitParams) -> IdempotencyKey | None:
         if given.key is None:
             return None
-        # Without the session: a repeated request may name a newer one of the same conversation.
+        # Without the target: a repeated request may name the same conversation in another way.
         meant = given.model_dump_json(exclude={"key", "session_id"})
         return make_request_key(
-            caller=self.context.caller, path="prompt.submit", key=given.key, request=meant.encode()
+            caller=self.context.caller,
+            path="prompt.submit",
+            key=given.key,
+            request=meant.encode(),
+            holds_target=True,
         )
 
     async def wait_for_input(self, filed: AcceptResult) -> InputCompleted:

@@ -14,14 +14,18 @@ from clew.core.route import Route
 from clew.core.scope import LOCAL
 from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest, TurnState
-from clew.errors import NotFound
+from clew.errors import KeyReused, NotFound
 from clew.store.transactions.attachments import store_files
 from clew.store.transactions.channel_inbox import (
     decide_account_access,
     deliver_busy_notice,
     is_guest,
 )
-from clew.store.transactions.conversations import open_conversation, resolve_conversation
+from clew.store.transactions.conversations import (
+    open_conversation,
+    resolve_conversation,
+    resolve_route,
+)
 from clew.store.transactions.entries import read_assistant_texts
 from clew.store.transactions.expiry import leave_expired_conversation
 from clew.store.transactions.idempotency import bind_key, claim_key
@@ -29,6 +33,7 @@ from clew.store.transactions.inbox import (
     accept_input,
     cancel_item,
     find_accepted,
+    find_item,
     find_known_input,
     find_turn_of_item,
     list_open_items,
@@ -89,7 +94,7 @@ def submit_input(
     :raises KeyReused: if the key was used with another request
     :raises NotFound: if the id is unknown; the key stays free
     """
-    if item.key is not None and (first := _find_first_request(t, item.key)) is not None:
+    if item.key is not None and (first := _find_first_request(t, item.key, target)) is not None:
         return first
     if isinstance(target, str):
         target = resolve_conversation(t, target)
@@ -139,12 +144,16 @@ def _continue(
     return found, item
 
 
-def _find_first_request(t: Tx, key: IdempotencyKey) -> AcceptResult | None:
+def _find_first_request(
+    t: Tx, key: IdempotencyKey, target: Route | ConversationId | HistoryKey | EarlierInput
+) -> AcceptResult | None:
     """Return the result of the first request with a key; claim the key if it is new."""
     known, _ = claim_key(t, key.key, body=key.body)
     if known.inbox_id is None:
         return None
     assert known.conversation_id is not None
+    if key.holds_target and not _is_target(t, target, known.inbox_id, known.conversation_id):
+        raise KeyReused
     accepted = find_accepted(t, known.inbox_id, duplicate=True) or AcceptResult(
         inbox_id=known.inbox_id,
         conversation_id=known.conversation_id,
@@ -153,6 +162,24 @@ def _find_first_request(t: Tx, key: IdempotencyKey) -> AcceptResult | None:
         outcome=InboxOutcome.CANCELLED,
     )
     return replace(accepted, answer=known.answer, status=known.status)
+
+
+def _is_target(
+    t: Tx,
+    target: Route | ConversationId | HistoryKey | EarlierInput,
+    inbox_id: InboxId,
+    conversation: ConversationId,
+) -> bool:
+    """Return whether a target names the conversation of an accepted input, or its route."""
+    if isinstance(target, str):
+        return resolve_conversation(t, target) == conversation
+    if not isinstance(target, Route):
+        return False
+    if resolve_route(t, target.key) == conversation:
+        return True
+    # The route may have moved since: then the repetition names it as the first request did.
+    item = find_item(t, inbox_id)
+    return item is not None and item.route == target.key
 
 
 def _store_with_input(
