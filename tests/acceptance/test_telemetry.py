@@ -31,7 +31,9 @@ def test_a_turn_that_was_killed_goes_on_in_the_same_trace(clew: Clew) -> None:
     with collecting() as collector, FakeProvider(replies) as provider:
         asking = clew.asking(provider).with_env({"CLEW_TELEMETRY__OTLP_ENDPOINT": collector.url})
         with asking.serving() as (url, process):
-            httpx2.post(f"{url}/api/conversations/talk/messages", json={"text": "hello"})
+            httpx2.post(
+                f"{url}/api/conversations/talk/messages", json={"text": "hello"}, timeout=60
+            )
             until(lambda: provider.requests)
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)

@@ -32,7 +32,7 @@ async def log_in(world: McpWorld) -> str:
     """Log in as a person does who has a browser and the chat."""
     told = await world.command("/mcp login hosted")
     (link,) = [line for line in told.splitlines() if line.startswith("http")]
-    async with httpx2.AsyncClient() as browser:
+    async with httpx2.AsyncClient(timeout=60) as browser:
         sent = await browser.get(link)
     return await world.command(f"/mcp login hosted {sent.headers['location']}")
 

@@ -28,7 +28,7 @@ def follow_link(process: Process) -> str:
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("http"):
-            return httpx2.get(line.strip()).headers["location"]
+            return httpx2.get(line.strip(), timeout=60).headers["location"]
     raise AssertionError("there is no link")
 
 
@@ -39,8 +39,10 @@ def test_the_browser_comes_back_to_the_program_that_waits(tmp_path: Path) -> Non
         assert (before.code, "clew mcp login notes" in before.out) == (1, True)
         with clew.started("mcp", "login", "notes") as process:
             address = follow_link(process)
-            assert httpx2.get(address.replace("/mcp/callback", "/else")).status_code == 404
-            assert httpx2.get(address).status_code == 200
+            assert (
+                httpx2.get(address.replace("/mcp/callback", "/else"), timeout=60).status_code == 404
+            )
+            assert httpx2.get(address, timeout=60).status_code == 200
             assert process.stdout is not None
             assert process.stdout.read() == "Logged in at notes: it has 1 tools.\n"
             assert process.wait(60) == 0

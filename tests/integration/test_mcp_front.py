@@ -111,7 +111,9 @@ async def test_a_client_does_only_what_its_scope_names(tmp_path: Path) -> None:
         async with over_http(url, query="?scope=talk") as client:
             told = await fail(client, "approvals_answer", approval="apr_0", approve=True)
             assert "it needs operate" in told
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+        async with httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+        ) as http:
             refused = await http.post(f"{url}/mcp?scope=all", json={})
             assert refused.status_code == 400
             assert "read, talk, operate" in refused.text
@@ -147,7 +149,7 @@ async def test_long_texts_are_cut_in_lists_and_whole_as_resources(tmp_path: Path
 
 async def test_the_door_is_shut_to_strangers(tmp_path: Path) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    async with serving_world(tmp_path) as (_, url), httpx2.AsyncClient() as http:
+    async with serving_world(tmp_path) as (_, url), httpx2.AsyncClient(timeout=60) as http:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
             assert (await http.post(f"{url}/mcp", json=ping, headers=headers)).status_code == 401
         http.headers["Authorization"] = f"Bearer {TOKEN}"
@@ -156,7 +158,7 @@ async def test_the_door_is_shut_to_strangers(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, token=None)
     async with (
         serving_world(tmp_path, settings=settings) as (_, url),
-        httpx2.AsyncClient() as http,
+        httpx2.AsyncClient(timeout=60) as http,
     ):
         for name, value in (("Host", "evil.example"), ("Origin", "https://evil.example")):
             refused = await http.post(f"{url}/mcp", json=ping, headers={name: value})

