@@ -207,6 +207,21 @@ async def test_what_is_sent_again_with_its_key_is_done_once(tmp_path: Path) -> N
         assert (other.code, "another" in str(other)) == (-32602, True)
 
 
+async def test_a_command_with_a_key_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    key: dict[str, Any] = {KEY_FIELD: "k1"}
+    async with at_work(tmp_path) as (world, editor):
+        session = await editor.open()
+        for text in ("a:", "b:"):
+            await editor.say(session, text)
+        for _ in range(2):
+            refused = await refusal(editor.say(session, "/undo", **key))
+            assert (refused.code, "without a key" in str(refused)) == (-32602, True)
+        view = await world.engine.get_view(ConversationId(session))
+        assert len(view.sessions) == 1
+        assert await editor.say(session, "/undo") == "end_turn"
+        assert await editor.say(session, "c:", **key) == "end_turn"
+
+
 async def test_garbage_is_answered_with_a_sentence_and_changes_nothing(tmp_path: Path) -> None:
     async with at_work(tmp_path) as (_, editor):
         for line in ("{", "[]", "1", '{"jsonrpc": "2.0", "method": 1}', '{"method": "x"}'):

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from clew.wire.results import Opened
 
 #: ``_meta`` of a request that may be sent again: it is carried out once under this key.
+#: Prompts that are chat commands have none: many change more at each time.
 KEY_FIELD: Final = "clew.dev/idempotency-key"
 #: An editor opens sessions itself: here they have no name that a command could move.
 _OF_NAMES: Final = ("new", "resume", "sessions")

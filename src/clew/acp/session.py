@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from acp import RequestError
 
-from clew.acp.failures import INTERNAL
+from clew.acp.failures import INTERNAL, invalid
 from clew.acp.history import is_rewound, iter_copied_entries
 from clew.acp.permissions import build_request, read_answer
 from clew.acp.prompt_blocks import read_prompt
@@ -161,7 +161,7 @@ class EditorSession:
         Submit a message or run a command, and wait until all of its answer was told.
 
         :raises CallFailed: if it was refused
-        :raises RequestError: if its turn has failed
+        :raises RequestError: if its turn has failed, or if a command has a key
         """
         prompt = _Prompt()
         self._prompts.append(prompt)
@@ -171,6 +171,7 @@ class EditorSession:
             if prompt.cancelled:
                 return "cancelled"
             if not content.files and is_command(content.text):
+                _refuse_key(key)
                 return await self._run_command(prompt, content.text.strip())
             return await self._submit(prompt, content, key)
         finally:
@@ -229,6 +230,12 @@ class EditorSession:
             done = await self._client.call(methods.CANCEL, CancelParams(inbox_id=inbox_id))
             if not done.cancelled:
                 await self._client.call(methods.INTERRUPT, Named(conversation=self.conversation))
+
+
+def _refuse_key(key: str | None) -> None:
+    """Refuse the key of a command: it would promise that a repetition does nothing."""
+    if key is not None:
+        raise invalid("a command is not carried out under a key: send it without a key, once")
 
 
 def _find_stop_reason(result: InputResult) -> StopReason:
