@@ -10,16 +10,35 @@ import pytest
 from clew.core.approval import ApprovalState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.effect import Effect
-from clew.core.ids import ApprovalId, ConversationId, DeliveryId, TurnId
-from clew.core.inbox import InboxOutcome
+from clew.core.ids import (
+    ApprovalId,
+    ConversationId,
+    DeliveryId,
+    InboxId,
+    TurnId,
+    new_session_id,
+)
+from clew.core.inbox import AcceptResult, InboxOutcome, NewInput
 from clew.core.journal import CallKey, CallStatus
+from clew.core.reset_policy import ResetPolicy
 from clew.core.turn import TurnOutcome
 from clew.errors import InvalidTransition, LeaseLost, StoreError
-from clew.store.transactions import approvals, deletion, deliveries, journal, leases, turns
+from clew.store.transactions import (
+    approvals,
+    deletion,
+    deliveries,
+    inbox,
+    journal,
+    leases,
+    runs,
+    submissions,
+    turns,
+)
 from tests.contract import acting
 from tests.contract.acting import MAIN, ME, OTHER, message, started
 
 if TYPE_CHECKING:
+    from clew.store.contract import Tx
     from tests.contract.desk import Desk
 
 C1, T1 = ConversationId("cnv_1"), TurnId("trn_1")
@@ -40,6 +59,32 @@ def test_accept_of_an_event_over_two_connections(desk: Desk, rival: Desk) -> Non
     again = rival.do(acting.accept, message("inb_2", event=EVENT), new="cnv_2")
     assert (again.inbox_id, again.duplicate) == ("inb_1", True)
     assert len(desk.snapshot()["inbox"]) == 1
+
+
+def test_submit_of_a_message_of_a_client_over_two_connections(desk: Desk, rival: Desk) -> None:
+    assert desk.do(submit, "inb_1").duplicate is False
+    again = rival.do(submit, "inb_2", new="cnv_2")
+    assert (again.inbox_id, again.duplicate) == ("inb_1", True)
+    assert rival.do(submit, "inb_3", text="other").inbox_id == "inb_3"
+    assert len(desk.snapshot()["inbox"]) == 2
+    # What was cancelled is free again.
+    assert desk.do(inbox.cancel_item, InboxId("inb_1"), note="")
+    assert rival.do(submit, "inb_4").duplicate is False
+    assert desk.do(submit, "inb_5").inbox_id == "inb_4"
+
+
+def submit(t: Tx, name: str, *, text: str = "hello", new: str = "cnv_1") -> AcceptResult:
+    payload = runs.write_message_id("{}", "mine")
+    found = submissions.submit_input(
+        t,
+        NewInput(id=InboxId(name), text=text, payload=payload, message_id="mine"),
+        target=MAIN,
+        new_conversation=ConversationId(new),
+        session_ids=new_session_id,
+        policy=ResetPolicy(),
+    )
+    assert isinstance(found, AcceptResult)
+    return found
 
 
 def test_accept_of_an_event_whose_conversation_was_deleted(desk: Desk) -> None:

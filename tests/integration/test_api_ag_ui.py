@@ -125,6 +125,28 @@ async def test_the_same_run_and_the_same_message_are_taken_once(
     assert (refused.status_code, refused.json()["error"]["param"]) == (422, "runId")
 
 
+async def test_a_message_of_two_runs_at_once_is_taken_once(
+    server: Server, provider: FakeProvider
+) -> None:
+    clients = [AgUi(server.http) for _ in range(4)]
+    for sent in (user("hello", "first"), user("again", "second")):
+        copies = await asyncio.gather(
+            *(
+                client.run(f"{sent['id']}-{number}", messages=[sent])
+                for number, client in enumerate(clients)
+            )
+        )
+        assert [copy.texts for copy in copies] == [copies[0].texts] * len(clients)
+    assert len(provider.requests) == 2
+    other = await clients[0].run("other", messages=[user("another text", "second")])
+    assert other.texts[-1] == ("assistant", "turn 3: I have seen: hello | again | another text")
+    # What was taken back may be said again.
+    await server.say("/undo")
+    again = await clients[0].run("back", messages=[user("another text", "second")])
+    assert again.texts[-1] == other.texts[-1]
+    assert len(provider.requests) == 4
+
+
 def user(text: str, id: str = "mine") -> dict[str, Any]:
     return {"id": id, "role": "user", "content": text}
 

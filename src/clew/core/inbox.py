@@ -68,6 +68,8 @@ class NewInput:
     payload: str = "{}"
     #: (channel, account, platform event id): the same event is accepted once.
     event: tuple[str, str, str] | None = None
+    #: The id that a client gave the message: with the same text it is taken once.
+    message_id: str | None = None
     #: Delay before it is consumed, unless released earlier: its files are being fetched.
     hold: timedelta = timedelta()
     #: The same key is accepted once; a repetition gets the first result.

@@ -69,7 +69,8 @@ def make_run_id(*, caller: str, thread: str, run: str) -> InboxId:
 
 def as_run(message: NewInput, id: InboxId, *, message_id: str) -> NewInput:
     """Return a message as the input of a run, with the id that its client gave it."""
-    return replace(message, id=id, payload=runs.write_message_id(message.payload, message_id))
+    payload = runs.write_message_id(message.payload, message_id)
+    return replace(message, id=id, payload=payload, message_id=message_id)
 
 
 def get_message_id(item: InboxItem) -> str | None:

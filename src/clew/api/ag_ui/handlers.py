@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.api.http_call import HttpCall
     from clew.api.schemas import EmptyInput
     from clew.core.ids import ConversationId, InboxId
-    from clew.core.inbox import InboxItem
+    from clew.core.inbox import AcceptResult, InboxItem
 
 
 async def run_agent(call: HttpCall, query: EmptyInput, body: RunRequest) -> Response:
@@ -39,10 +39,12 @@ async def run_agent(call: HttpCall, query: EmptyInput, body: RunRequest) -> Resp
     if new is not None:
         await require_answers(call, order.answers, conversation)
     followed = await answer_interrupts(call, order.answers, conversation)
-    if new is not None:
-        conversation = await _submit(call, new, id, target)
-        followed.append(FollowedInput(inbox_id=id))
     is_new = bool(followed)
+    if new is not None:
+        accepted = await _submit(call, new, id, target)
+        conversation = accepted.conversation_id
+        followed.append(FollowedInput(inbox_id=accepted.inbox_id))
+        is_new = not accepted.duplicate
     if not followed and conversation is not None:
         active = await call.engine.runs.find_active_input(conversation)
         followed = [] if active is None else [FollowedInput(inbox_id=active)]
@@ -97,7 +99,8 @@ async def _find_new_message(
 
 async def _submit(
     call: HttpCall, new: NewUserMessage, id: InboxId, target: Route | ConversationId
-) -> ConversationId:
+) -> AcceptResult:
+    """Store a message; another run that has taken it stays its run."""
     files = [
         call.engine.requests.prepare_file(
             name=file.name, media_type=file.media_type, content=file.content
@@ -109,4 +112,4 @@ async def _submit(
     accepted = await call.engine.submit(as_run(message, id, message_id=new.id), target=target)
     if accepted.outcome is InboxOutcome.REJECTED:
         raise CallFailed.from_code(ErrorCode.REJECTED)
-    return accepted.conversation_id
+    return accepted

@@ -39,6 +39,7 @@ from clew.store.transactions.inbox import (
     list_open_items,
     relink_event,
 )
+from clew.store.transactions.message_claims import claim_message
 from clew.store.transactions.responses import EarlierInput, find_continuation
 from clew.store.transactions.sessions import get_head
 from clew.store.transactions.turn_queries import (
@@ -88,8 +89,8 @@ def submit_input(
     The target is a route, which leaves a conversation that has expired; an id, which may be
     that of any session of a conversation; a history, which continues the conversation
     with that context, or else begins a new one with it; or an earlier input, after whose
-    answer it continues. Repeating an input, its event or
-    its key stores nothing and returns the first result.
+    answer it continues. Repeating an input, its event,
+    its key or its client's message stores nothing and returns the first result.
 
     :raises KeyReused: if the key was used with another request
     :raises NotFound: if the id is unknown; the key stays free
@@ -117,6 +118,10 @@ def submit_input(
             session_ids=session_ids,
             policy=policy,
         )
+    if taken := claim_message(
+        t, item, target, new_conversation=new_conversation, session_ids=session_ids
+    ):
+        return taken
     accepted = accept_input(
         t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
     )
