@@ -114,6 +114,42 @@ async def test_a_question_is_asked_with_its_whole_arguments_and_what_was_chosen_
         assert results(editor, session)[1].startswith("not approved")
 
 
+async def test_a_question_is_asked_again_when_what_comes_back_is_no_answer(tmp_path: Path) -> None:
+    answers = iter(["error", "none of them", "once"])
+
+    def choose(_: object) -> str:
+        if (chosen := next(answers)) == "error":
+            raise acp.RequestError(-32603, "the window is gone")
+        return chosen
+
+    async with at_work(tmp_path) as (world, editor):
+        editor.seen.choose = choose
+        session = await editor.open()
+        assert await editor.say(session, "a: pay") == "end_turn"
+        assert world.tools.ran == {"pay a00": 1}
+        assert (len(editor.seen.asked), editor.transport.others) == (3, [])
+
+
+async def test_a_question_that_the_editor_never_answers_is_told_and_answered_by_a_command(
+    tmp_path: Path,
+) -> None:
+    async with at_work(tmp_path) as (world, editor):
+        session = await editor.open()
+        asking = asyncio.create_task(editor.say(session, "a: pay"))
+        await editor.seen.until_asked()
+        # The first request of this program; neither a result nor an error.
+        await editor.transport.send_line('{"jsonrpc": "2.0", "id": 0}')
+        await editor.seen.until_asked(2)
+        editor.seen.choose = lambda _: "none of them"
+        await wait_until(lambda: "/approve apr_" in editor.seen.text(session))
+        assert len(editor.seen.asked) == 3
+        question = await world.question(ConversationId(session))
+        assert f"`/approve {question.id}`" in editor.seen.text(session)
+        assert await editor.say(session, f"/approve {question.id}") == "end_turn"
+        assert await asking == "end_turn"
+        assert world.tools.ran == {"pay a00": 1}
+
+
 async def test_a_question_that_is_answered_elsewhere_disappears(tmp_path: Path) -> None:
     async with at_work(tmp_path) as (world, editor):
         session = await editor.open()

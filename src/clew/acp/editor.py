@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from acp import RequestError
 from acp.meta import CLIENT_METHODS
 from acp.schema import AvailableCommandsUpdate, RequestPermissionResponse, SessionNotification
 
@@ -72,11 +73,15 @@ class Editor:
         Ask a person, and return the answer; cancelled, the question is withdrawn.
 
         :raises RequestError: if the editor cannot ask
+        :raises ValueError: if what it answers is no answer
         """
         transport = self.transport
         try:
             answer = await self._connected.send_request(_ASK, _to_json(question))
             transport.forget_request()
+        except RequestError:
+            transport.forget_request()  # an error is an answer, too
+            raise
         finally:
             await transport.withdraw_request()
         return RequestPermissionResponse.model_validate(answer)

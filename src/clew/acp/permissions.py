@@ -74,11 +74,26 @@ def _list_options(question: ApprovalShape) -> list[PermissionOption]:
 def read_answer(
     question: ApprovalShape, response: RequestPermissionResponse
 ) -> RespondParams | None:
-    """Return the decision of a person; ``None`` if the editor only closed the question."""
+    """
+    Return the decision of a person; ``None`` if the editor only closed the question.
+
+    :raises ValueError: if it is none of the options
+    """
     outcome = response.outcome
     if not isinstance(outcome, AllowedOutcome):
         return None
+    if all(outcome.option_id != option.option_id for option in _list_options(question)):
+        raise ValueError(f"the question has no option {outcome.option_id[:100]!r}")
     return _ANSWERS.get(outcome.option_id, _deny)(question.id)
+
+
+def describe_unanswered(question: ApprovalShape) -> str:
+    """Say that the editor gave no answer, and how a person can."""
+    return (
+        f"\n\n(The editor did not answer the question about {make_visible(question.tool)}, which "
+        f"waits: send `/approve {question.id}` or `/deny {question.id}`, or answer it in another "
+        "front.)\n\n"
+    )
 
 
 def _deny(approval: str) -> RespondParams:

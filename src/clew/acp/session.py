@@ -12,7 +12,7 @@ from acp import RequestError
 
 from clew.acp.failures import INTERNAL, invalid
 from clew.acp.history import is_rewound, iter_copied_entries
-from clew.acp.permissions import build_request, read_answer
+from clew.acp.permissions import build_request, describe_unanswered, read_answer
 from clew.acp.prompt_blocks import read_prompt
 from clew.acp.updates import UpdateTranslator, say
 from clew.background import cancel_and_wait
@@ -25,7 +25,7 @@ from clew.wire.params import CancelParams, Named, RunParams
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from acp.schema import StopReason
+    from acp.schema import RequestPermissionRequest, StopReason
 
     from clew.acp.editor import Editor
     from clew.acp.prompt_blocks import PromptBlock, PromptContent
@@ -41,6 +41,8 @@ _STOPS_BY_CODE: Final[Mapping[str, StopReason]] = {
     "content_filter": "refusal",
     "max_steps": "max_turn_requests",
 }
+#: How often a question is asked while the editor sends back no answer to it.
+_MOST_ASKED: Final = 3
 
 
 @dataclass(eq=False, slots=True)
@@ -147,12 +149,24 @@ class EditorSession:
         call = self._translator.find_call(question.call)
         request = build_request(self.id, question, call=call, workspace=self._workspace)
         try:
-            answer = read_answer(question, await self._editor.ask(request))
-            if answer is not None:
-                await self._client.call(methods.RESPOND, answer)
-        except (RequestError, CallFailed, ConnectionError, ValueError) as error:
+            for _ in range(_MOST_ASKED):
+                if await self._ask_once(question, request):
+                    return
+            await self.say(describe_unanswered(question))
+        except (CallFailed, ConnectionError) as error:
             # It stays open: the first answer counts, and other fronts ask as well.
             log.warning("question_not_answered", approval=question.id, error=str(error))
+
+    async def _ask_once(self, question: ApprovalShape, request: RequestPermissionRequest) -> bool:
+        """Ask the editor, and return whether what it sent back was an answer."""
+        try:
+            answer = read_answer(question, await self._editor.ask(request))
+        except (RequestError, ValueError) as error:
+            log.warning("question_not_answered", approval=question.id, error=str(error))
+            return False
+        if answer is not None:
+            await self._client.call(methods.RESPOND, answer)
+        return True
 
     # Prompts
 

@@ -19,7 +19,8 @@ class EditorTransport:
     """
     Transport of the protocol library over lines.
 
-    What is not a message is answered with an error: the library would only log it.
+    What is not a message is answered with an error: the library would only log it. As an
+    answer to a request, it is an error.
     """
 
     def __init__(
@@ -35,8 +36,14 @@ class EditorTransport:
             try:
                 return _to_fields(framing.parse_frame(line))
             except FrameError as error:
+                if self._is_answer(line, error.failure):
+                    return _to_fields(error.failure)
                 await self._write(framing.write_message(error.failure))
         return None
+
+    def _is_answer(self, line: bytes, failure: RpcErrorResponse) -> bool:
+        """Return whether a line without meaning answers a request of this side."""
+        return failure.id in self._asked.values() and b'"method"' not in line
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message; after a response, run what waits for it."""
