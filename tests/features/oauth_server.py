@@ -55,6 +55,10 @@ class OAuthServer:
         self._access.clear()
         self._refresh.clear()
 
+    def drop_access(self) -> None:
+        """Accept no token any more that was given so far, but renew each."""
+        self._access.clear()
+
     def list_tokens(self) -> list[str]:
         return [*self._access, *self._refresh]
 

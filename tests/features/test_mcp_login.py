@@ -100,10 +100,33 @@ async def test_a_day_of_tokens_of_five_minutes_fails_no_call_and_a_revoked_one_a
             server.fails_with = None
             await wait_until(lambda: connection.status.state is ServerState.UP)
             assert "3" in await add(world, 1, 2)
+            # A token that is refused before its time is renewed.
+            for _ in range(2):
+                before = server.renewals
+                server.drop_access()
+                assert "3" in await add(world, 1, 2)
+                assert server.renewals == before + 1
             server.revoke()
             assert "connection to hosted was lost" in await add(world, 1, 2)
             await wait_until(lambda: connection.status.state is ServerState.NEEDS_LOGIN)
             assert "/mcp login hosted" in await add(world, 1, 2)
+            assert await log_in(world) == "Logged in at hosted: it has 1 tools."
+            assert "3" in await add(world, 1, 2)
+
+
+async def test_a_login_that_cannot_be_read_here_is_asked_for_once(tmp_path: Path) -> None:
+    url = "sqlite:///clew.db"
+    with oauth_server() as server:
+        async with open_mcp(tmp_path, url, hosted(server)) as world:
+            await log_in(world)
+        (tmp_path / logins.KEY_FILE).unlink()
+        async with open_mcp(tmp_path, url, hosted(server)) as world:
+            connection = world.get("hosted")
+            connection.start()
+            await wait_until(lambda: connection.status.state is ServerState.NEEDS_LOGIN)
+            asked = connection.status
+            await asyncio.sleep(0.3)
+            assert connection.status is asked, "it is not tried again and again"
             assert await log_in(world) == "Logged in at hosted: it has 1 tools."
             assert "3" in await add(world, 1, 2)
 

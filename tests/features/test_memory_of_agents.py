@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from clew.core.agent_profile import AgentProfile, narrow_profile
 from clew.core.route import Route
 from clew.features.delegation.kinds import make_named_agents
 from clew.features.delegation.settings import AgentKind
@@ -122,3 +123,12 @@ async def test_linked_accounts_share_what_each_agent_remembers_for_itself(tmp_pa
             assert "marathons" in told
         assert "Nothing is remembered here" in await world.command("/memory", SLACK)
         await world.check()
+
+
+def test_who_gives_an_agent_a_task_does_not_get_at_its_own_memory() -> None:
+    coach, blank = (make_named_agents(KINDS)[name].profile for name in KINDS)
+    assert narrow_profile(AgentProfile(), coach).memory == ""
+    assert narrow_profile(coach, AgentProfile()).memory == "coach"
+    assert narrow_profile(coach, blank).memory == "coach"
+    assert narrow_profile(blank, coach).memory == ""
+    assert narrow_profile(AgentProfile(), AgentProfile()).memory is None

@@ -42,6 +42,8 @@ def test_the_browser_comes_back_to_the_program_that_waits(tmp_path: Path) -> Non
             assert (
                 httpx2.get(address.replace("/mcp/callback", "/else"), timeout=60).status_code == 404
             )
+            strange = address.partition("state=")[0] + "state=other"
+            assert httpx2.get(strange, timeout=60).status_code == 400
             assert httpx2.get(address, timeout=60).status_code == 200
             assert process.stdout is not None
             assert process.stdout.read() == "Logged in at notes: it has 1 tools.\n"

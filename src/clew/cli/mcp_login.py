@@ -7,8 +7,10 @@ import sys
 import webbrowser
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import parse_qs, urlsplit
 
 import click
+import structlog
 
 from clew.cli.common import CliContext, format_examples, pass_cli_context
 from clew.cli.feature_records import run_with_store
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
     from clew.features.mcp.settings import McpServer
     from clew.plugin import FeatureContext
 
+log = structlog.get_logger(__name__)
+
 _FEATURE: Final = "mcp"
 _PATH: Final = "/mcp/callback"
-#: Bytes of a request of the browser.
-_MAX_REQUEST: Final = 16_384
-_DONE: Final = "You are logged in as far as the browser is concerned. Go back to the terminal."
+#: Seconds for a request of the browser.
+_REQUEST_TIMEOUT: Final = 10.0
+_DONE: Final = "Go back to the terminal: it goes on there."
 
 
 @click.command(epilog=format_examples("clew mcp login notes", "clew mcp login notes --paste"))
@@ -66,14 +70,16 @@ async def _log_in(context: FeatureContext, name: str, *, paste: bool) -> int:
         parse_answer,
     )
 
-    async with _listen() as (redirect_uri, address):
+    callback = _Callback()
+    async with callback.listen() as redirect_uri:
         pending = PendingLogin(name, server, context, redirect_uri)
         link = await pending.start()
+        callback.expect(link)
         click.echo(f"Allow it in the browser; if none opens, open this link:\n{link}", err=True)
         await asyncio.to_thread(webbrowser.open, link)
         try:
             async with asyncio.timeout(LOGIN_TIMEOUT):
-                return await pending.finish(parse_answer(await address))
+                return await pending.finish(parse_answer(await callback.address))
         except TimeoutError:
             raise UsageError("nobody came back from the browser within 10 minutes") from None
         finally:
@@ -110,26 +116,56 @@ def _get_server(settings: Settings, name: str) -> McpServer:
     return servers[name]
 
 
-@asynccontextmanager
-async def _listen() -> AsyncGenerator[tuple[str, asyncio.Future[str]]]:
-    """Listen on a free port of this machine for the browser that comes back."""
-    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+class _Callback:
+    """Waits on a free port of this machine for the browser that comes back."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = (await reader.read(_MAX_REQUEST)).partition(b"\r\n")[0].decode(errors="replace")
-        target = [*line.split(), "", ""][1]
-        is_ours = target.startswith(_PATH)
-        status, text = ("200 OK", _DONE) if is_ours else ("404 Not Found", "Nothing is here.")
-        writer.write(
-            f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
-            f"Connection: close\r\n\r\n{text}".encode()
-        )
-        await writer.drain()
-        writer.close()
-        if is_ours and not address.done():
-            address.set_result(target)
+    def __init__(self) -> None:
+        self.address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._state: str | None = None
+        self._connections: set[asyncio.StreamWriter] = set()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
-        yield f"http://127.0.0.1:{port}{_PATH}", address
+    def expect(self, link: str) -> None:
+        """Take only an answer to this link: others can reach the port as well."""
+        self._state = _get_parameter(link, "state")
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncGenerator[str]:
+        """Return the address to which the browser is to be sent."""
+        server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{_PATH}"
+        finally:
+            # It would wait for browsers that keep a connection open.
+            server.close()
+            for writer in self._connections:
+                writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(writer)
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT):
+                line = await reader.readline()
+                status, text = self._take([*line.decode(errors="replace").split(), "", ""][1])
+                writer.write(
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n"
+                    f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode()
+                )
+                await writer.drain()
+        except (OSError, ValueError):
+            log.info("callback_not_understood")
+        finally:
+            self._connections.discard(writer)
+            writer.close()
+
+    def _take(self, target: str) -> tuple[str, str]:
+        if urlsplit(target).path != _PATH:
+            return "404 Not Found", "Nothing is here."
+        if self._state is None or _get_parameter(target, "state") != self._state:
+            return "400 Bad Request", "This does not belong to the login that waits."
+        if not self.address.done():
+            self.address.set_result(target)
+        return "200 OK", _DONE
+
+
+def _get_parameter(address: str, name: str) -> str | None:
+    return parse_qs(urlsplit(address).query).get(name, [None])[0]

@@ -79,8 +79,15 @@ def narrow_profile(limit: AgentProfile, wanted: AgentProfile) -> AgentProfile:
         instructions=wanted.instructions,
         tools=_narrow_tools(limit.tools, wanted.tools),
         level=level,
-        memory=wanted.memory if limit.memory is None else limit.memory,
+        memory=_narrow_memory(limit.memory, wanted.memory),
     )
+
+
+def _narrow_memory(limit: str | None, wanted: str | None) -> str | None:
+    """Return the limit; an agent with a memory of its own tells it to nobody who gives it tasks."""
+    if limit is not None:
+        return limit
+    return None if wanted is None else ""
 
 
 def _narrow_tools(

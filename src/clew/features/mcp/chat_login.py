@@ -38,9 +38,8 @@ def check_login(one: ServerConnection) -> None:
 async def _begin(pool: McpPool, one: ServerConnection) -> str:
     if (before := pool.logins.pop(one.name, None)) is not None:
         await before.close()
-    login = PendingLogin(one.name, one.server, one.context)
+    pool.logins[one.name] = login = PendingLogin(one.name, one.server, one.context)
     link = await login.start()
-    pool.logins[one.name] = login
     return (
         f"Open this link and allow what it asks for:\n{link}\n"
         "The browser is then sent to a page that it cannot open. Copy the address of that page, "

@@ -168,7 +168,8 @@ class ServerConnection:
         """Wait until somebody has logged in, here or from another program."""
         log.warning("mcp_login_needed", server=self.name, advice=str(error))
         await self._set(ServerState.NEEDS_LOGIN, why=str(error))
-        while not await self.context.store.read(logins.has_tokens, self.name):
+        seen = (self.name, self.server.url or "", error.version)
+        while not await self.context.store.read(logins.has_other_tokens, *seen):
             await self._pause(_LOOK_FOR_LOGIN)
 
     async def _serve_once(self) -> BaseException:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 from mcp import Client
+from mcp.client.auth import OAuthTokenError
 from mcp.shared.auth import AuthorizationCodeResult
+from pydantic import ValidationError
 
 from clew.background import cancel_and_wait
 from clew.errors import UsageError
-from clew.features.mcp.connection import describe_error
+from clew.features.mcp.connection import describe_error, get_first
 from clew.features.mcp.http import open_http
 from clew.features.mcp.oauth import NO_LISTENER, LoginPerson, StoredAuth
 
@@ -61,7 +63,7 @@ class PendingLogin:
             await self.close()
             raise UsageError(f"{self._name} did not answer within {_START_TIMEOUT:g} s")
         if (error := self._task.exception()) is not None:
-            raise UsageError(f"{self._name}: {describe_error(error)}") from error
+            raise UsageError(f"{self._name}: {_describe(error)}") from error
         raise UsageError(f"{self._name} answers without a login: remove auth from its settings")
 
     async def finish(self, answer: AuthorizationCodeResult) -> int:
@@ -78,7 +80,7 @@ class PendingLogin:
             await self.close()
             raise UsageError(f"{self._name} did not answer within {_END_TIMEOUT:g} s")
         if (error := self._task.exception()) is not None:
-            raise UsageError(f"{self._name}: {describe_error(error)}") from error
+            raise UsageError(f"{self._name}: {_describe(error)}") from error
         return self._task.result()
 
     async def close(self) -> None:
@@ -97,6 +99,16 @@ class PendingLogin:
     async def _wait_for_code(self) -> AuthorizationCodeResult:
         async with asyncio.timeout(LOGIN_TIMEOUT):
             return await self._answer
+
+
+def _describe(error: BaseException) -> str:
+    """Return an error without what the authorization server has said: it may have a token."""
+    first = get_first(error)
+    if isinstance(first, ValidationError):
+        return "the authorization server's answer is not as it should be"
+    if isinstance(first, OAuthTokenError):
+        return str(first).partition(":")[0]
+    return describe_error(first)
 
 
 def parse_answer(address: str) -> AuthorizationCodeResult:

@@ -45,8 +45,10 @@ _LOGINS: Final = RecordQuery(
 class LoginNeeded(UsageError):
     """Server at which a person has to log in."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, version: int) -> None:
         super().__init__(f"clew mcp login {server}, or /mcp login {server}")
+        #: Of the login that does not do.
+        self.version = version
 
 
 class Seal:
@@ -167,6 +169,12 @@ def remove_login(t: Tx, server: str) -> bool:
     return bool(t.execute("DELETE FROM mcp_login WHERE server = $1", server))
 
 
-def has_tokens(t: Tx, server: str) -> bool:
-    """Return whether somebody has logged in at a server."""
-    return t.exists("SELECT 1 FROM mcp_login WHERE server = $1 AND tokens IS NOT NULL", server)
+def has_other_tokens(t: Tx, server: str, url: str, version: int) -> bool:
+    """Return whether somebody has logged in at a server since a version of its login."""
+    return t.exists(
+        "SELECT 1 FROM mcp_login"
+        " WHERE server = $1 AND url = $2 AND version <> $3 AND tokens IS NOT NULL",
+        server,
+        url,
+        version,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
+from clew.background import shield_until_done
 from clew.distribution import VERSION
 from clew.features.mcp import logins
 from clew.features.mcp.logins import Login, LoginNeeded, Seal
@@ -35,11 +37,21 @@ if TYPE_CHECKING:
 
 #: The part of the life of a token after which it is renewed.
 _RENEW_AFTER: Final = 0.8
+#: Seconds of a token that never expires.
+_LONGEST: Final = 10 * 365 * 86_400
+#: For the SDK a time at which a token has expired, but none that is missing.
+_LONG_AGO: Final = 1.0
+#: Limits of requests to the authorization server: shorter than a claim to renew.
+_TIMEOUT: Final = dict.fromkeys(("connect", "read", "write", "pool"), 30.0)
 #: Seconds between two looks at whether another gateway has renewed the tokens.
 _LOOK_AGAIN: Final = 0.2
 #: What a person's browser is sent to when there is no program that listens there.
 NO_LISTENER: Final = "http://127.0.0.1:8421/mcp/callback"
 
+
+# It writes answers of authorization servers with their tokens into the log; we say what failed.
+logging.getLogger("mcp.client.auth").disabled = True
+logging.getLogger("mcp.client.auth.oauth2").disabled = True
 
 _Model = TypeVar("_Model", OAuthToken, OAuthMetadata, OAuthClientInformationFull)
 
@@ -71,6 +83,9 @@ class StoredLogin:
         self.login = Login(server=name, url=server.url)
         #: The tokens and the servers that the SDK works with.
         self.flow: OAuthContext | None = None
+        #: The tokens were renewed because they were refused: if they are again, they are no good.
+        self.has_renewed = False
+        self._has_claimed = False
         # For each login of a person, as the address that the browser is sent to differs.
         self._registers = registers
 
@@ -113,7 +128,8 @@ class StoredLogin:
         assert flow is not None
         renew_at = None
         if tokens.expires_in is not None:
-            renew_at = int((time.time() + tokens.expires_in * _RENEW_AFTER) * 1000)
+            lifetime = min(tokens.expires_in, _LONGEST) * _RENEW_AFTER
+            renew_at = int((time.time() + lifetime) * 1000)
             flow.token_expiry_time = renew_at / 1000
         metadata = flow.oauth_metadata
         await self._store(
@@ -136,22 +152,26 @@ class StoredLogin:
         await self._store(replace(self.login, client=client))
 
     async def _store(self, login: Login) -> None:
+        self._has_claimed = False
         version = await self._context.store.write(logins.store_login, login, self._seal)
         self.login = replace(login, version=version)
 
     async def claim(self) -> bool:
         """Return whether this process is the one to renew the tokens."""
-        return await self._context.store.write(
+        self._has_claimed = await self._context.store.write(
             logins.claim_renewal, self._name, self.login.version, self.owner
         )
+        return self._has_claimed
 
     async def release(self) -> None:
-        """Let others renew the tokens."""
-        await self._context.store.write(logins.release_renewal, self._name, self.owner)
+        """Let others renew the tokens, if this process was to and has not."""
+        if self._has_claimed:
+            self._has_claimed = False
+            await self._context.store.write(logins.release_renewal, self._name, self.owner)
 
-    async def forget(self) -> None:
-        """Forget tokens that are refused."""
-        await self._context.store.write(logins.forget_tokens, self._name, self.login.version)
+    async def forget(self) -> bool:
+        """Forget tokens that are refused; ``False`` if there are others."""
+        return await self._context.store.write(logins.forget_tokens, self._name, self.login.version)
 
 
 class StoredAuth(OAuthClientProvider):
@@ -178,10 +198,13 @@ class StoredAuth(OAuthClientProvider):
         self._stored.flow = self.context
 
     async def _refuse(self, _link: str) -> None:
-        raise LoginNeeded(self._name)
+        raise self._needs_login()
 
     async def _refuse_code(self) -> AuthorizationCodeResult:
-        raise LoginNeeded(self._name)
+        raise self._needs_login()
+
+    def _needs_login(self) -> LoginNeeded:
+        return LoginNeeded(self._name, self._stored.login.version)
 
     async def async_auth_flow(
         self, request: httpx2.Request
@@ -192,35 +215,68 @@ class StoredAuth(OAuthClientProvider):
         :raises LoginNeeded: if there is no token that is accepted
         :raises LoginUnavailable: if it cannot be renewed now
         """
-        claimed = self._person is None and await self._prepare()
+        if self._person is None:
+            await self._prepare()
         flow = super().async_auth_flow(request)
         try:
             outgoing = await anext(flow)
             while True:
+                if outgoing is not request:
+                    outgoing.extensions["timeout"] = _TIMEOUT
                 response = yield outgoing
                 _check_renewal(outgoing, response)
-                outgoing = await flow.asend(response)
+                if outgoing is request and self._lacks_permission(response):
+                    return
+                if outgoing is request and await self._expire(response):
+                    await flow.aclose()
+                    flow = super().async_auth_flow(request)
+                    outgoing = await anext(flow)
+                else:
+                    outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
-        except LoginNeeded:
-            await self._stored.forget()
+        except LoginNeeded as error:
+            if await self._stored.forget():
+                error.version += 1
             raise
         finally:
             await flow.aclose()
-            if claimed:
-                await self._stored.release()
+            await shield_until_done(self._stored.release())
 
-    async def _prepare(self) -> bool:
-        """Return whether this process is to renew the tokens: they may be usable only once."""
+    def _lacks_permission(self, response: httpx2.Response) -> bool:
+        """Return whether a permission is missing: the login is good for everything else."""
+        return self._person is None and response.status_code == 403
+
+    async def _prepare(self) -> None:
+        """Be the one to renew the tokens if that is due: they may be usable only once."""
         await self._stored.read()
         while self.context.current_tokens is not None:
             if self.context.is_token_valid() or not self.context.can_refresh_token():
-                return False
+                return
             if await self._stored.claim():
-                return True
+                return
             await asyncio.sleep(_LOOK_AGAIN)
             await self._stored.read()
-        raise LoginNeeded(self._name)
+        raise self._needs_login()
+
+    async def _expire(self, response: httpx2.Response) -> bool:
+        """Return whether a token that was refused before its time can be replaced, once."""
+        if response.status_code != 401:
+            self._stored.has_renewed = False
+            return False
+        if self._person is not None or self._stored.has_renewed:
+            return False
+        if not self.context.can_refresh_token():
+            return False
+        version = self._stored.login.version
+        while not await self._stored.claim():
+            await asyncio.sleep(_LOOK_AGAIN)
+            await self._stored.read()
+            if self._stored.login.version != version:
+                return True
+        self._stored.has_renewed = True
+        self.context.token_expiry_time = _LONG_AGO
+        return True
 
 
 def _check_renewal(request: httpx2.Request, response: httpx2.Response) -> None:
@@ -229,8 +285,9 @@ def _check_renewal(request: httpx2.Request, response: httpx2.Response) -> None:
 
     :raises LoginUnavailable: if the authorization server has failed
     """
-    renews = request.method == "POST" and b"grant_type=refresh_token" in request.content
-    if renews and response.status_code not in (200, 400, 401):
+    if request.method != "POST" or b"grant_type=refresh_token" not in request.content:
+        return
+    if response.status_code not in (200, 400, 401):
         raise LoginUnavailable(f"the authorization server answered {response.status_code}")
 
 
