@@ -262,3 +262,17 @@ def test_a_command_is_carried_out_and_its_reply_printed(clew: Clew) -> None:
     assert clew.ok("chat", "/retry") == "You said: hello there\n"
     clew.ok("chat", "/new")
     assert clew.ok("chat", "what did I say?") == "You have not told me anything yet.\n"
+
+
+def test_a_session_key_in_the_place_of_a_text_is_refused_with_the_option(clew: Clew) -> None:
+    ran = clew.run("chat", "agent:coach:local:training", "What is on?")
+    assert ran.code == 2
+    assert "clew chat -c agent:coach:local:training" in ran.err
+
+
+def test_what_is_to_be_forgotten_is_not_shown_before_the_next_answer(clew: Clew) -> None:
+    clew.ok("chat", "/remember I like figs")
+    clew.ok("chat", "hello")
+    clew.ok("memory", "forget", "1")
+    ran = clew.run("chat", "Good morning")
+    assert (ran.code, ran.err) == (0, "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 import click
 
@@ -11,6 +12,9 @@ from clew.cli.common import CliContext, fast_import, format_examples, json_optio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+#: The form of a session key, which nobody says as a message.
+_SESSION_KEY: Final = re.compile(r"agent:[a-z0-9_-]+:[a-z]+(:\S+)+")
 
 
 @click.command(
@@ -73,6 +77,8 @@ def chat(
 
 def _read_text(words: Sequence[str]) -> str | None:
     """Return the message; ``None`` if the user is to be prompted for it."""
+    if words and _SESSION_KEY.fullmatch(words[0]):
+        raise click.UsageError(f"{words[0]} names a conversation: clew chat -c {words[0]} [TEXT]")
     if words and tuple(words) != ("-",):
         return " ".join(words)
     # None if the program was started without standard input.

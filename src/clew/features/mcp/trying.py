@@ -65,10 +65,20 @@ async def try_server(
         try:
             await connection.need(_TIMEOUT)
         except ServerDown as error:
-            return connection, connection.status.why or str(error)
+            return connection, f"{connection.status.why or error}{_hint_at_sandbox(server)}"
         finally:
             await connection.close()
     return connection, None
+
+
+def _hint_at_sandbox(server: McpServer) -> str:
+    """Return what a command sees that does not start: most need more."""
+    if not server.command or server.level == "host":
+        return ""
+    return (
+        f"; at the level {server.level} it has no network and sees only /usr, a folder of its own "
+        'and what `readable` names: level = "host" gives it all rights of yours'
+    )
 
 
 async def describe_server(name: str, server: McpServer, settings: Settings) -> dict[str, Any]:
@@ -95,5 +105,6 @@ async def check_servers(
 async def _check(name: str, server: McpServer, settings: Settings) -> DoctorFinding:
     found, why = await try_server(name, server, settings)
     if why is not None:
-        return warn("mcp server", f"{name}: {why}", fix=f"correct [mcp.{name}] in config.toml")
+        fix = "log in" if server.auth == "oauth" else f"start it, or correct [mcp.{name}]"
+        return warn("mcp server", f"{name}: {why}", fix=fix)
     return ok("mcp server", f"{name}: {len(found.tools)} tools")
