@@ -23,7 +23,7 @@ async def over_http(
     url: str,
     *,
     token: str = TOKEN,
-    query: str = "",
+    query: str = "?scope=operate",
     mode: str = "auto",
     app: ASGIApp | None = None,
 ) -> AsyncGenerator[Client]:

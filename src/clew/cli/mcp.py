@@ -16,7 +16,7 @@ from clew.cli.lazy import LazyCommand, LazyGroup
 @click.option(
     "--scope",
     type=click.Choice(["read", "talk", "operate"]),
-    default="operate",
+    default="talk",
     show_default=True,
     help="What the client may do: read, also send messages, or also answer approvals.",
 )

@@ -96,7 +96,7 @@ def add(
     Secrets go into files of their own, which only you can read. A server that does not answer is
     added nevertheless.
     """  # fmt: skip
-    found = None if file is None else _read_file(file, name)
+    found = None if file is None else _leave_out_known(_read_file(file, name), program)
     entries = [_make_entry(name, given)] if found is None else found.servers
     more = _make_options(given)
     if not entries:
@@ -144,6 +144,13 @@ def _read_file(file: Path, name: str | None) -> ReadServers:
         raise UsageError(f"{file} has no server {name!r} that can be taken; it has {known}")
     about = [one for one in found.remarks if one.lower().startswith(name.lower())]
     return replace(found, servers=chosen, remarks=about)
+
+
+def _leave_out_known(found: ReadServers, program: CliContext) -> ReadServers:
+    known = _find_servers(program.load_settings())
+    left_out = [f"{one.name}: it is there already" for one in found.servers if one.name in known]
+    servers = [one for one in found.servers if one.name not in known]
+    return replace(found, servers=servers, remarks=[*found.remarks, *left_out])
 
 
 def _make_options(given: Mapping[str, Any]) -> dict[str, object]:

@@ -37,7 +37,7 @@ class McpEndpoint:
         if scope["method"] != "POST":
             raise HTTPException(405, headers={"Allow": "POST"})
         request = Request(scope, receive)
-        access = McpAccess.parse(request.query_params.get("scope", "operate"))
+        access = McpAccess.parse(request.query_params.get("scope", "talk"))
         body = await read_body(request, patience=self._server.timeouts.body)
         caller = (bearer_token(request) or b"").decode("latin-1")
         context = replace(self._server.context, caller=caller)
