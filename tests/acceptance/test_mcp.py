@@ -78,5 +78,16 @@ def test_without_a_gateway_it_works_by_itself_and_garbage_does_not_end_it(clew: 
     assert answers[5]["result"]["structuredContent"]["text"] == "You said: hi there"
 
 
+def test_what_was_sent_before_the_end_of_the_input_is_answered(clew: Clew) -> None:
+    client = {"name": "t", "version": "1"}
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    said = {"name": "send_message", "arguments": {"conversation": "talk", "text": "the last"}}
+    lines = [_request(1, "initialize", first), _request(2, "tools/call", said)]
+    ran = clew.run("mcp", text="".join(f"{line}\n" for line in lines))
+    assert ran.code == 0
+    answers = [json.loads(line) for line in ran.out.splitlines()]
+    assert answers[1]["result"]["structuredContent"]["text"] == "You said: the last"
+
+
 def _request(number: int, method: str, params: dict[str, Any]) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
