@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.messages import (
@@ -81,11 +82,13 @@ def alternate_roles(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     if _is_alternating(messages):
         return list(messages)
     taken: list[ModelMessage] = []
+    has_begun = False
     for message in messages:
         if isinstance(message, ModelResponse):
-            _append_response(taken, message)
+            _append_response(taken, message, has_begun=has_begun)
         else:
             _append_request(taken, message)
+        has_begun = has_begun or _has_begun(message)
     return [_merge_user_texts(message) for message in taken]
 
 
@@ -119,10 +122,16 @@ def _append_request(taken: list[ModelMessage], message: ModelRequest) -> None:
         taken.append(message)
 
 
-def _append_response(taken: list[ModelMessage], message: ModelResponse) -> None:
+def _has_begun(message: ModelMessage) -> bool:
+    if isinstance(message, ModelResponse):
+        return _has_content(message)
+    return any(map(_is_conversation_part, message.parts))
+
+
+def _append_response(taken: list[ModelMessage], message: ModelResponse, *, has_begun: bool) -> None:
     if not _has_content(message):
         return
-    if not any(_is_conversation_part(part) for request in taken for part in request.parts):
+    if not has_begun:
         text = "\n\n".join(p.content for p in message.parts if isinstance(p, TextPart))
         _append_request(taken, ModelRequest(parts=[UserPromptPart(_ASSISTANT_FIRST_PREFIX + text)]))
     elif is_placeholder(taken[-1]):
@@ -144,18 +153,20 @@ def _merge_user_texts(message: ModelMessage) -> ModelMessage:
         return message
     parts: list[Any] = []
     # A summary becomes the text that the library would send for it.
-    for part in _sendable_request_parts(message.parts):
-        if parts and isinstance(part, UserPromptPart) and isinstance(parts[-1], UserPromptPart):
-            parts[-1] = replace(parts[-1], content=_join_content(parts[-1].content, part.content))
-        else:
-            parts.append(part)
+    sendable = _sendable_request_parts(message.parts)
+    for is_user, group in groupby(sendable, key=lambda part: isinstance(part, UserPromptPart)):
+        found: list[Any] = list(group)
+        if is_user and len(found) > 1:
+            found = [replace(found[0], content=_join_content([part.content for part in found]))]
+        parts += found
     return replace(message, parts=parts)
 
 
-def _join_content(
-    first: str | Sequence[UserContent], second: str | Sequence[UserContent]
-) -> str | list[UserContent]:
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    both = ([one] if isinstance(one, str) else one for one in (first, second))
-    return [item for items in both for item in items]
+def _join_content(contents: Sequence[str | Sequence[UserContent]]) -> str | list[UserContent]:
+    """Return contents as one: texts at the start as one text, other texts as they are."""
+    leading = [*takewhile(lambda one: isinstance(one, str), contents)]
+    text = "\n\n".join(one for one in leading if isinstance(one, str))
+    if len(leading) == len(contents):
+        return text
+    rest = ([one] if isinstance(one, str) else one for one in contents[len(leading) :])
+    return [*([text] if leading else []), *(item for items in rest for item in items)]

@@ -36,6 +36,7 @@ from clew.agent.limits import CodeLimits, RequestTimeouts
 from clew.agent.loop_detection import MAX_REPEATS, find_repeated_calls
 from clew.agent.messages import extract_call_ids, extract_text, is_placeholder, mark_as_placeholder
 from clew.agent.models import get_qualified_name
+from clew.agent.neighbours import join_neighbours
 from clew.agent.protocols import RequestInfo
 from clew.agent.provider_errors import IncompleteResponse, ResponseLimitExceeded
 from clew.agent.run_tasks import RunTaskTracker
@@ -305,9 +306,12 @@ class _StepRunner:
     def _replace_history(self, node: Any, messages: Sequence[ModelMessage]) -> None:
         """Continue with a compacted context, whose last request is the pending one."""
         history = pair_calls_with_results(messages)
-        pending: list[Any] = []
-        while history and isinstance(history[-1], ModelRequest):
-            pending = [*history.pop().parts, *pending]
+        requests: list[ModelRequest] = []
+        while history and isinstance(last := history[-1], ModelRequest):
+            requests.append(last)
+            history.pop()
+        history = join_neighbours(history)
+        pending: list[Any] = [part for one in reversed(requests) for part in one.parts]
         self._run.ctx.state.message_history[:] = history
         node.request.parts = pending
 
@@ -445,7 +449,7 @@ def _trim_placeholder_answers(messages: Sequence[ModelMessage]) -> list[ModelMes
     history = pair_calls_with_results(messages)
     while history and is_placeholder(history[-1]):
         history.pop()
-    return history
+    return join_neighbours(history)
 
 
 def is_unexplained(error: UnexpectedModelBehavior | ModelAPIError) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -57,11 +58,8 @@ def is_answer(heard: str, texts: Sequence[str]) -> bool:
 
 def history_digest(caller: str, history: Iterable[HistoryMessage]) -> bytes:
     """Return the sha256 of the caller and the history."""
-    joined: list[tuple[str, str]] = []
-    for said in history:
-        text = normalize_words([said.text])
-        if joined and joined[-1][0] == said.speaker:
-            joined[-1] = (said.speaker, f"{joined[-1][1]} {text}")
-        else:
-            joined.append((said.speaker, text))
+    joined = [
+        (speaker, " ".join(normalize_words([said.text]) for said in texts))
+        for speaker, texts in groupby(history, key=lambda said: said.speaker)
+    ]
     return hashlib.sha256(json.dumps([caller, joined]).encode()).digest()

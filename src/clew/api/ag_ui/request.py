@@ -222,7 +222,10 @@ def select_new(
     new: list[NewUserMessage] = []
     for one in sent:
         before = known.get(one.id)
-        new = [] if before is not None and _ends_with(before, one.text) else [*new, one]
+        if before is not None and _ends_with(before, one.text):
+            new.clear()
+        else:
+            new.append(one)
     if not new:
         return None
     return NewUserMessage(
