@@ -205,26 +205,6 @@ async def test_a_message_that_is_sent_again_with_its_key_is_stored_once(on_each:
         assert (ends[0].outcome, ends[0].turn_outcome) == ("turn", "answered")
 
 
-async def test_a_key_stands_for_a_message_to_one_conversation_under_any_of_its_names(
-    on_each: Server,
-) -> None:
-    def message(name: str) -> SubmitParams:
-        return SubmitParams(session_id=name, text="hello", key="k")
-
-    async with client(over_socket(on_each)) as one:
-        first = await one.call(methods.SUBMIT, message("talk"))
-        other = await one.call(methods.OPEN, OpenParams(conversation="open"))
-        for name in ("none", "open", other.conversation.id):
-            with pytest.raises(CallFailed) as caught:
-                await one.call(methods.SUBMIT, message(name))
-            assert caught.value.code == ErrorCode.KEY_REUSED
-        # What is sent again after its name was moved is the same, and so are its other names.
-        await one.call(methods.NEW, NewParams(name="talk"))
-        for name in ("talk", first.session, first.conversation):
-            assert (await one.call(methods.SUBMIT, message(name))).inbox_id == first.inbox_id
-        await one.call(methods.SUBMIT, message("none").model_copy(update={"key": "l"}))
-
-
 async def test_requests_of_one_client_are_stored_in_the_order_in_which_it_sends_them(
     server: Server,
 ) -> None:

@@ -105,7 +105,7 @@ def add(
     home = program.load_settings()
     ensure_home(home)
     settings = mcp_settings.add_servers(home.home, wanted, program.read_settings)
-    tried = _try(settings, [one.name for one in wanted])
+    tried = _try(program, settings, [one.name for one in wanted])
     _print_tried(tried, found, as_json=as_json)
 
 
@@ -177,18 +177,24 @@ def _find_servers(settings: Settings) -> Mapping[str, McpServer]:
     return cast("Mapping[str, McpServer]", settings.tables.get(SECTION, {}))
 
 
-def _try(settings: Settings, names: Sequence[str]) -> list[dict[str, Any]]:
+def _try(program: CliContext, settings: Settings, names: Sequence[str]) -> list[dict[str, Any]]:
     """Connect to servers, all at once; what they offer, or why they do not answer."""
     from clew.features.mcp import trying  # noqa: PLC0415  (heavy: help needs none of it)
 
-    servers = _find_servers(settings)
+    servers = {name: server for name, server in _find_servers(settings).items() if name in names}
 
-    async def try_all() -> list[dict[str, Any]]:
-        tries = (trying.describe_server(name, servers[name], settings) for name in names)
+    async def try_all(settings: Settings, store: Store | None) -> list[dict[str, Any]]:
+        tries = (
+            trying.describe_server(name, servers[name], settings, store if has_login else None)
+            for name in names
+            for has_login in [servers[name].auth == "oauth"]
+        )
         return await asyncio.gather(*tries)
 
+    if any(server.auth == "oauth" for server in servers.values()):
+        return run_with_store(program, _FEATURE, try_all)
     with suppress_logs(settings):
-        return asyncio.run(try_all())
+        return asyncio.run(try_all(settings, None))
 
 
 def _print_tried(
@@ -278,7 +284,7 @@ def test_server(ctx: click.Context, program: CliContext, *, name: str, as_json: 
     if name not in (servers := _find_servers(settings)):
         known = ", ".join(servers) or "none"
         raise UsageError(f"there is no MCP server {name!r}; there are {known}")
-    (tried,) = _try(settings, [name])
+    (tried,) = _try(program, settings, [name])
     if as_json:
         print_json(tried)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,11 +10,9 @@ from clew.core.doctor_finding import ok, warn
 from clew.features.mcp import front
 from clew.features.mcp.connection import ServerConnection, ServerDown
 from clew.features.mcp.definitions import replace_tools
-from clew.plugin.loading import get_features
-from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.config.settings import Settings
     from clew.core.doctor_finding import DoctorFinding
@@ -44,30 +41,23 @@ class _Logins:
         return None if call is replace_tools else await self._write(call, *arguments)
 
 
-@asynccontextmanager
-async def _open_store(server: McpServer, settings: Settings) -> AsyncGenerator[Any]:
-    if server.auth != "oauth":
-        yield _NoStore()
-        return
-    features = get_features(settings).schemas
-    opening = await open_store(settings.store.url, home=settings.home, features=features)
-    async with opening as store:
-        yield _Logins(store)
-
-
 async def try_server(
-    name: str, server: McpServer, settings: Settings
+    name: str, server: McpServer, settings: Settings, store: Store | None = None
 ) -> tuple[ServerConnection, str | None]:
-    """Connect to a server, read its tools, and end it; return why, if that is not possible."""
-    async with _open_store(server, settings) as store:
-        context: Any = SimpleNamespace(settings=settings, store=store)
-        connection = ServerConnection(name, server, context)
-        try:
-            await connection.need(_TIMEOUT)
-        except ServerDown as error:
-            return connection, f"{connection.status.why or error}{_hint_at_sandbox(server)}"
-        finally:
-            await connection.close()
+    """
+    Connect to a server, read its tools, and end it; return why, if that is not possible.
+
+    ``store``: has the login at a server that needs one.
+    """
+    kept = _NoStore() if store is None else _Logins(store)
+    context: Any = SimpleNamespace(settings=settings, store=kept)
+    connection = ServerConnection(name, server, context)
+    try:
+        await connection.need(_TIMEOUT)
+    except ServerDown as error:
+        return connection, f"{connection.status.why or error}{_hint_at_sandbox(server)}"
+    finally:
+        await connection.close()
     return connection, None
 
 
@@ -81,9 +71,11 @@ def _hint_at_sandbox(server: McpServer) -> str:
     )
 
 
-async def describe_server(name: str, server: McpServer, settings: Settings) -> dict[str, Any]:
+async def describe_server(
+    name: str, server: McpServer, settings: Settings, store: Store | None = None
+) -> dict[str, Any]:
     """Return what a server offers, or why it does not answer."""
-    found, why = await try_server(name, server, settings)
+    found, why = await try_server(name, server, settings, store)
     tools = [
         {
             "name": tool.name,
@@ -103,8 +95,10 @@ async def check_servers(
 
 
 async def _check(name: str, server: McpServer, settings: Settings) -> DoctorFinding:
+    if server.auth == "oauth":
+        return ok("mcp server", f"{name}: needs a login; clew mcp test {name} tries it")
     found, why = await try_server(name, server, settings)
     if why is not None:
-        fix = "log in" if server.auth == "oauth" else f"start it, or correct [mcp.{name}]"
+        fix = f"start it, or correct [mcp.{name}] in config.toml"
         return warn("mcp server", f"{name}: {why}", fix=fix)
     return ok("mcp server", f"{name}: {len(found.tools)} tools")
