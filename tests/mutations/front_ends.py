@@ -10,11 +10,11 @@ _RUNS = "tests/integration/test_api_ag_ui.py::test_"
 FRONT_ENDS = (
     Mutation(
         name="run-known",
-        mechanism="a message that is stored is not taken again",
-        file=f"{_AG_UI}/request.py",
-        old="new = [] if before is not None and _ends_with(before, one.text) else [*new, one]",
-        new="new = [*new, one]",
-        test=f"{_RUNS}the_same_run_and_the_same_message_are_taken_once[sqlite]",
+        mechanism="a message that another run has taken is not taken again",
+        file="src/clew/store/transactions/message_claims.py",
+        old="        return InboxId(first)",
+        new="        return None",
+        test=f"{_RUNS}a_message_of_two_runs_at_once_is_taken_once[sqlite]",
     ),
     Mutation(
         name="copy-replaced",
