@@ -47,8 +47,8 @@ SKILLS = (
         name="skills-narrowing",
         mechanism="a call that a loaded skill does not list asks",
         file="src/clew/core/call_policy.py",
-        old="for one in turn.narrowings if not one.covers(call)",
-        new="for one in turn.narrowings[:0] if not one.covers(call)",
+        old="for one in turn.narrowings if not _is_listed(call, one)",
+        new="for one in turn.narrowings[:0] if not _is_listed(call, one)",
         test=f"{_NARROWED}[sqlite]",
     ),
     Mutation(

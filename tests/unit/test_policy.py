@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.core.call_policy import (
-    CallNarrowing,
     Decision,
     JudgedCall,
     JudgedTurn,
-    PolicyRule,
     UnknownFacts,
-    Verdict,
     decide,
     restricts_path,
 )
@@ -24,6 +21,7 @@ from clew.core.command_shape import ParsedCommand
 from clew.core.effect import Effect
 from clew.core.grant import Grant, GrantPattern, make_pattern
 from clew.core.ids import GrantId
+from clew.core.policy_rule import CallNarrowing, PolicyRule, Verdict
 from clew.core.scope import Scope
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.sandbox.shell_parser import parse_command

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from clew.core.command_shape import CommandPattern, matches_glob
 from clew.core.effect import Effect
 from clew.core.grant import covers_command, make_pattern, matches_path, may_match_below
-from clew.core.policy_rule import PolicyRule, Verdict
+from clew.core.policy_rule import CallNarrowing, PolicyRule, Verdict
 from clew.core.steered_programs import find_instruction
 from clew.core.tool_facts import PathFact, ToolFacts
 
@@ -50,25 +50,6 @@ class JudgedCall:
     plugin_asks: bool = False
     #: Its result will hold text that strangers may have written.
     untrusted: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallNarrowing:
-    """The only calls that may run without asking while something is in force; allows nothing."""
-
-    #: What is in force, for people: ``the skill pdf``.
-    says: str
-    #: Tools; with a pattern, only calls whose commands all match it.
-    calls: tuple[tuple[str, str | None], ...]
-
-    def covers(self, call: JudgedCall) -> bool:
-        """Return whether a call is listed."""
-        patterns = tuple(pattern for tool, pattern in self.calls if tool == call.tool and pattern)
-        if (call.tool, None) in self.calls:
-            return True
-        if not patterns or not isinstance(call.facts, ToolFacts):
-            return False
-        return covers_command(patterns, call.facts, call.shape)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,8 +173,19 @@ def _apply_restrictions(
 
 def _find_narrowing(call: JudgedCall, turn: JudgedTurn) -> str | None:
     return next(
-        (f"{one.says} does not list it" for one in turn.narrowings if not one.covers(call)), None
+        (f"{one.says} does not list it" for one in turn.narrowings if not _is_listed(call, one)),
+        None,
     )
+
+
+def _is_listed(call: JudgedCall, narrowing: CallNarrowing) -> bool:
+    listed = narrowing.calls
+    patterns = tuple(pattern for tool, pattern in listed if tool == call.tool and pattern)
+    if (call.tool, None) in listed:
+        return True
+    if not patterns or not isinstance(call.facts, ToolFacts):
+        return False
+    return covers_command(patterns, call.facts, call.shape)
 
 
 def _find_taint(facts: ToolFacts | None) -> str | None:

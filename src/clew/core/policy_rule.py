@@ -1,4 +1,4 @@
-"""Rules of the settings about tool calls."""
+"""Rules about tool calls, of the settings and of what is in force."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ class PolicyRule:
     paths: tuple[str, ...] = ()
     #: Scopes (``chat:*``) and people (``telegram:42``).
     who: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallNarrowing:
+    """The only calls that may run without asking while something is in force; allows nothing."""
+
+    #: What is in force, for people: ``the skill pdf``.
+    says: str
+    #: Tools; with a pattern, only calls whose commands all match it.
+    calls: tuple[tuple[str, str | None], ...]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from clew.core.call_policy import CallNarrowing
+from clew.core.policy_rule import CallNarrowing
 from clew.engine.feature_tables import FeatureTables
 from clew.errors import StoreError
 from clew.plugin.declarations import NarrowingSource

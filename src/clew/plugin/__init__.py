@@ -19,9 +19,9 @@ from clew.config.builtin_types import (
     integer_type,
 )
 from clew.config.fields import setting
-from clew.core.call_policy import CallNarrowing
 from clew.core.doctor_finding import DoctorFinding, fail, ok, warn
 from clew.core.health import PartHealth
+from clew.core.policy_rule import CallNarrowing
 from clew.core.side_answer import SideAnswer
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl

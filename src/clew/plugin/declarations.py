@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from clew.config.settings import Settings
     from clew.core.access import ChannelActor
     from clew.core.agent_profile import NamedAgent
-    from clew.core.call_policy import CallNarrowing
     from clew.core.doctor_finding import DoctorFinding
     from clew.core.health import PartHealth
     from clew.core.ids import ConversationId
+    from clew.core.policy_rule import CallNarrowing
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.core.tool_facts import ToolFacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from clew.core.call_policy import CallNarrowing
+from clew.core.policy_rule import CallNarrowing
 from clew.features.skills import loaded
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from clew.core.ids import OwnerId
 from clew.errors import SettingsError
-from clew.store.transactions.gauges import read_gauges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +51,8 @@ class Telemetry:
     async def watch_queue(self, context: FeatureContext) -> None:
         """Measure from time to time how much work is open."""
         import asyncio  # noqa: PLC0415  (declared by every command, run by few)
+
+        from clew.store.transactions.gauges import read_gauges  # noqa: PLC0415  (as above)
 
         if self._tracer is None:
             await asyncio.Event().wait()
