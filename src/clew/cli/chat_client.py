@@ -11,7 +11,7 @@ from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.commands.runner import CommandRunner
 from clew.core.events import ConversationEvent, InputCompleted
 from clew.core.ids import InboxId
-from clew.core.inbox import AcceptResult, InboxKind
+from clew.core.inbox import AcceptResult
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnState
 from clew.errors import NotFound
@@ -122,12 +122,7 @@ class ChatClient:
         if turn is not None:
             found.append(await self._load_started_input(turn))
         line = _items_before(await self._engine.list_queue(conversation), before)
-        # Of other things that wait, nobody here has said anything.
-        found.extend(
-            _make_pending_input(item.id, conversation, item.text)
-            for item in line
-            if item.kind is InboxKind.MESSAGE
-        )
+        found.extend(_make_pending_input(item.id, conversation, item.text) for item in line)
         return [one for one in found if one.accepted.inbox_id != before]
 
     async def _load_started_input(self, turn: Turn) -> PendingInput:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 CLOCK_SKEW = timedelta(minutes=1)
 
 
-#: The command that ends the head session: queued by Clew itself.
-END_COMMAND = "end"
+#: Commands that Clew queues by itself: to end the head session, and to go on without what a
+#: person has had forgotten.
+END_COMMAND, FORGET_COMMAND = "end", "forget"
+_OWN_COMMANDS = frozenset({END_COMMAND, FORGET_COMMAND})
 
 
 class InboxKind(enum.Enum):
@@ -108,8 +110,19 @@ class InboxItem:
     @property
     def is_internal(self) -> bool:
         """Return whether Clew queued it by itself: people did not ask for it and do not see it."""
-        is_end = self.kind is InboxKind.COMMAND and self.text == END_COMMAND
-        return is_end or self.kind in (InboxKind.EXPIRY, InboxKind.COMPLETION)
+        if self.kind is InboxKind.COMMAND:
+            return self.text in _OWN_COMMANDS
+        return self.kind in (InboxKind.EXPIRY, InboxKind.COMPLETION)
+
+    def as_accepted(self) -> AcceptResult:
+        """Return the item as if it had just been accepted again."""
+        return AcceptResult(
+            inbox_id=self.id,
+            conversation_id=self.conversation_id,
+            duplicate=True,
+            position=0,
+            outcome=self.outcome,
+        )
 
     def is_due(self, now: datetime) -> bool:
         """Return whether the item may be processed now."""

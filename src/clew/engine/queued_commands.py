@@ -11,11 +11,10 @@ import structlog
 from clew.core.channel_events import strip_file_lines
 from clew.core.double_text import DoubleText
 from clew.core.entry import EntryKind, NewEntry
-from clew.core.ids import InboxId
-from clew.core.inbox import END_COMMAND, InboxKind, NewInput
+from clew.core.ids import InboxId, make_entry_id
+from clew.core.inbox import END_COMMAND, FORGET_COMMAND, InboxKind, NewInput
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
-from clew.engine.turn_log import make_entry_id
 from clew.errors import UsageError
 from clew.store.transactions import (
     branches,
@@ -279,7 +278,7 @@ _HANDLERS: dict[str, CommandHandler] = {
     UNDO: _handle_undo,
     RETRY: _handle_retry,
     RESTORE: _handle_restore,
-    redactions.FORGET_COMMAND: _handle_forget,
+    FORGET_COMMAND: _handle_forget,
     EDIT_COMMAND: _handle_edit,
     DELETED_COMMAND: _handle_deletion,
 }

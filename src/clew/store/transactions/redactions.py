@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.forgotten_text import Redaction
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import InboxKind, NewInput
+from clew.core.inbox import FORGET_COMMAND, InboxKind, NewInput
 from clew.core.session import Head
 from clew.core.session_base import extend_base
 from clew.store.transactions import inbox, leases
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.session import Session
     from clew.store.contract import Tx
-
-#: The queued command.
-FORGET_COMMAND: Final = "forget"
 
 
 def redact_contexts(
