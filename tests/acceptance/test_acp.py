@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import acp
 import pytest
 
-from clew.acp.agent import KEY_FIELD
+from clew.wire.meta import KEY_FIELD
 from tests.acceptance.blind import TOOLS
 from tests.editors import EditorAtWork, LineTransport
 from tests.waiting import wait_until

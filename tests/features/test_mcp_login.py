@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from clew.config import Secret
-from clew.features.mcp import logins, oauth
+from clew.features.mcp import logins, stored_login
 from clew.features.mcp.connection import ServerState
 from clew.features.mcp.settings import McpServer
 from tests.features.mcp_world import open_mcp
@@ -80,7 +80,7 @@ async def test_a_day_of_tokens_of_five_minutes_fails_no_call_and_a_revoked_one_a
         time = staticmethod(clock)
 
     monkeypatch.setattr("mcp.client.auth.oauth2.time", Clock)
-    monkeypatch.setattr(oauth, "time", Clock)
+    monkeypatch.setattr(stored_login, "time", Clock)
     with oauth_server(lifetime=300.0, clock=clock) as server:
         async with open_mcp(tmp_path, "sqlite:///clew.db", hosted(server)) as world:
             await log_in(world)

@@ -12,12 +12,12 @@ import pytest
 from acp.schema import AudioContentBlock, McpServerStdio
 from pydantic_ai.messages import ModelResponse, TextPart
 
-from clew.acp.agent import KEY_FIELD
 from clew.commands.runner import CommandRunner
 from clew.core.ids import ApprovalId, ConversationId
 from clew.core.route import Route
 from clew.core.scope import LOCAL, scope_of
 from clew.tui.transports import in_process
+from clew.wire.meta import KEY_FIELD
 from tests.editors import EditorAtWork, editing
 from tests.integration.rpc_clients import serve_over
 from tests.integration.test_operation_scopes import context_for

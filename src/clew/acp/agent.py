@@ -46,6 +46,7 @@ from clew.acp.workspaces import read_workspaces
 from clew.distribution import VERSION
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.meta import KEY_FIELD
 from clew.wire.params import (
     BranchParams,
     ListParams,
@@ -68,9 +69,6 @@ if TYPE_CHECKING:
     from clew.wire.models import ConversationShape
     from clew.wire.results import Opened
 
-#: ``_meta`` of a request that may be sent again: it is carried out once under this key.
-#: Prompts that are chat commands have none: many change more at each time.
-KEY_FIELD: Final = "clew.dev/idempotency-key"
 #: An editor opens sessions itself: here they have no name that a command could move.
 _OF_NAMES: Final = ("new", "resume", "sessions")
 _PAGE_SIZE: Final = 50

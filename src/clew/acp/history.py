@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.rewound import is_rewound
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import EntriesParams, Named
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
 
     from clew.tui.client import RpcClient
-    from clew.wire.models import EntryShape, OriginShape, SpanShape
+    from clew.wire.models import EntryShape, OriginShape
 
 
 async def iter_copied_entries(
@@ -47,8 +48,3 @@ async def _iter_entries(
             if entry.seq <= last:
                 yield entry
         after = None if page.next is None else int(page.next)
-
-
-def is_rewound(seq: int, spans: Sequence[SpanShape]) -> bool:
-    """Return whether an entry was taken out of the context again."""
-    return any(span.first <= seq <= span.last for span in spans)

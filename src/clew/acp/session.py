@@ -11,12 +11,13 @@ import structlog
 from acp import RequestError
 
 from clew.acp.failures import INTERNAL, invalid
-from clew.acp.history import is_rewound, iter_copied_entries
+from clew.acp.history import iter_copied_entries
 from clew.acp.permissions import build_request, describe_unanswered, read_answer
 from clew.acp.prompt_blocks import read_prompt
 from clew.acp.updates import UpdateTranslator, say
 from clew.background import cancel_and_wait
 from clew.core.command_text import is_command
+from clew.core.rewound import is_rewound
 from clew.wire import methods
 from clew.wire.errors import CallFailed
 from clew.wire.event_models import EntryNotice, StateNotice

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import webbrowser
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 import click
@@ -16,13 +16,12 @@ from clew.cli.common import CliContext, format_examples, pass_cli_context
 from clew.cli.feature_records import run_with_store
 from clew.core.ids import IdGenerator
 from clew.errors import UsageError
-from clew.features.mcp.settings import SECTION
+from clew.features.mcp.settings import check_login, get_servers, pick_server
 from clew.runtime import make_feature_context
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator
 
-    from clew.config import Settings
     from clew.features.mcp.settings import McpServer
     from clew.plugin import FeatureContext
 
@@ -61,7 +60,8 @@ def login(program: CliContext, *, name: str, paste: bool) -> None:
 
 
 async def _log_in(context: FeatureContext, name: str, *, paste: bool) -> int:
-    server = _get_server(context.settings, name)
+    server = pick_server(get_servers(context.settings), name)
+    check_login(name, server)
     if paste:
         return await _log_in_by_hand(context, name, server)
     from clew.features.mcp.login import (  # noqa: PLC0415  (help needs no library)
@@ -104,16 +104,6 @@ async def _log_in_by_hand(context: FeatureContext, name: str, server: McpServer)
         return await pending.finish(parse_answer(said))
     finally:
         await pending.close()
-
-
-def _get_server(settings: Settings, name: str) -> McpServer:
-    servers = cast("Mapping[str, McpServer]", settings.tables.get(SECTION, {}))
-    if name not in servers:
-        known = ", ".join(servers) or "none"
-        raise UsageError(f"there is no MCP server {name!r}; there are {known}")
-    if servers[name].auth != "oauth":
-        raise UsageError(f'{name} needs no login: [mcp.{name}] has no auth = "oauth"')
-    return servers[name]
 
 
 class _Callback:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -24,14 +24,19 @@ from clew.cli.output import get_outputs
 from clew.config import ensure_home, find_home
 from clew.errors import UsageError
 from clew.features.mcp.importing import ServerEntry, read_secret, read_servers
-from clew.features.mcp.settings import NAME_PATTERN, SECTION, SERVER_LEVELS, TRUST
+from clew.features.mcp.settings import (
+    NAME_PATTERN,
+    SERVER_LEVELS,
+    TRUST,
+    get_servers,
+    pick_server,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.config import Settings
     from clew.features.mcp.importing import ReadServers
-    from clew.features.mcp.settings import McpServer
     from clew.store.contract import Store
 
 _FEATURE: Final = "mcp"
@@ -147,7 +152,7 @@ def _read_file(file: Path, name: str | None) -> ReadServers:
 
 
 def _leave_out_known(found: ReadServers, program: CliContext) -> ReadServers:
-    known = _find_servers(program.load_settings())
+    known = get_servers(program.load_settings())
     left_out = [f"{one.name}: it is there already" for one in found.servers if one.name in known]
     servers = [one for one in found.servers if one.name not in known]
     return replace(found, servers=servers, remarks=[*found.remarks, *left_out])
@@ -173,15 +178,11 @@ def _fit(entry: ServerEntry, options: Mapping[str, object]) -> dict[str, object]
     }
 
 
-def _find_servers(settings: Settings) -> Mapping[str, McpServer]:
-    return cast("Mapping[str, McpServer]", settings.tables.get(SECTION, {}))
-
-
 def _try(program: CliContext, settings: Settings, names: Sequence[str]) -> list[dict[str, Any]]:
     """Connect to servers, all at once; what they offer, or why they do not answer."""
     from clew.features.mcp import trying  # noqa: PLC0415  (heavy: help needs none of it)
 
-    servers = {name: server for name, server in _find_servers(settings).items() if name in names}
+    servers = {name: server for name, server in get_servers(settings).items() if name in names}
 
     async def try_all(settings: Settings, store: Store | None) -> list[dict[str, Any]]:
         tries = (
@@ -257,7 +258,7 @@ def _list_known(program: CliContext) -> list[dict[str, Any]]:
     from clew.features.mcp.definitions import list_tools  # noqa: PLC0415  (as above)
 
     async def read(settings: Settings, store: Store) -> list[dict[str, Any]]:
-        servers = _find_servers(settings)
+        servers = get_servers(settings)
         tools = [one.server for one in await store.read(list_tools, [*servers])]
         return [
             {
@@ -281,9 +282,7 @@ def _list_known(program: CliContext) -> list[dict[str, Any]]:
 def test_server(ctx: click.Context, program: CliContext, *, name: str, as_json: bool) -> None:
     """Connect to an MCP server, and list its tools. Ends with 1 if it does not answer."""
     settings = program.load_settings()
-    if name not in (servers := _find_servers(settings)):
-        known = ", ".join(servers) or "none"
-        raise UsageError(f"there is no MCP server {name!r}; there are {known}")
+    pick_server(get_servers(settings), name)
     (tried,) = _try(program, settings, [name])
     if as_json:
         print_json(tried)

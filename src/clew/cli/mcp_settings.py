@@ -14,6 +14,7 @@ from clew.config.toml_edit import (
 )
 from clew.errors import SettingsError, UsageError
 from clew.features.mcp.importing import PlainSecret
+from clew.features.mcp.settings import SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from clew.features.mcp.importing import SecretValue, ServerEntry
 
-_SECTION: Final = "mcp"
 #: The folder of the files that each hold one key.
 _KEYS: Final = "keys"
 
@@ -58,7 +58,7 @@ def _make_changes(home: Path, entry: ServerEntry) -> dict[tuple[str, str], str |
                 name: _store_secret(home, f"{entry.name}-{name}", value)
                 for name, value in secrets.items()
             }
-    section = f"{_SECTION}.{entry.name}"
+    section = f"{SECTION}.{entry.name}"
     return {(section, key): to_toml(value) for key, value in table.items()}
 
 
@@ -68,7 +68,7 @@ def _store_secret(home: Path, name: str, value: SecretValue) -> object:
         return value
     folder = home / _KEYS
     folder.mkdir(mode=0o700, exist_ok=True)
-    file = folder / f"{_SECTION}-{re.sub(r'[^A-Za-z0-9_-]', '_', name)}"
+    file = folder / f"{SECTION}-{re.sub(r'[^A-Za-z0-9_-]', '_', name)}"
     atomic_write(file, f"{value.text}\n")
     return {"file": f"{_KEYS}/{file.name}"}
 
@@ -82,16 +82,16 @@ def remove_server(home: Path, name: str, load: Callable[[], Settings]) -> Settin
     file = home / CONFIG_NAME
     before = _read(file)
     if not find_table(before, name):
-        raise UsageError(f"{file} has no table [{_SECTION}.{name}]")
-    settings = _write(file, before, remove_table(before, f"{_SECTION}.{name}"), load)
-    for path in set(re.findall(rf'"({_KEYS}/{_SECTION}-{re.escape(name)}-[\w-]+)"', before)):
+        raise UsageError(f"{file} has no table [{SECTION}.{name}]")
+    settings = _write(file, before, remove_table(before, f"{SECTION}.{name}"), load)
+    for path in set(re.findall(rf'"({_KEYS}/{SECTION}-{re.escape(name)}-[\w-]+)"', before)):
         (home / path).unlink(missing_ok=True)
     return settings
 
 
 def find_table(content: str, name: str) -> bool:
     """Return whether a server has a table."""
-    pattern = rf"(?m)^\s*\[\s*{_SECTION}\s*\.\s*\"?{re.escape(name)}\"?\s*\]"
+    pattern = rf"(?m)^\s*\[\s*{SECTION}\s*\.\s*\"?{re.escape(name)}\"?\s*\]"
     return re.search(pattern, content) is not None
 
 

@@ -57,6 +57,11 @@ def new_session_id(millis: int, token: Callable[[int], str] = random_hex) -> Ses
     return SessionId(f"{moment:%Y%m%d_%H%M%S}_{token(3)}")
 
 
+def make_entry_id(inbox_id: InboxId) -> EntryId:
+    """Return the id of the entry that an input becomes."""
+    return EntryId(f"ent_{inbox_id.removeprefix('inb_')}")
+
+
 def looks_like_id(name: str) -> bool:
     """Return whether a name has the form of an id of any kind."""
     return bool(_SESSION.fullmatch(name) or _PREFIXED.match(name))

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+class SeqSpan(Protocol):
+    """Entries ``first..last``, both included, as the store or a client has them."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def last(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +32,11 @@ class RewindMark:
 
     at: int
     to: int
+
+
+def is_rewound(seq: int, spans: Iterable[SeqSpan]) -> bool:
+    """Return whether an entry lies in one of the spans."""
+    return any(span.first <= seq <= span.last for span in spans)
 
 
 def find_rewound_spans(rewinds: Sequence[RewindMark]) -> tuple[RewoundSpan, ...]:

@@ -13,7 +13,7 @@ from clew.core.client_message import ClientMessage, ClientToolCall, make_respons
 from clew.core.entry import EntryKind, Role
 from clew.core.ids import InboxId
 from clew.core.inbox import InboxKind
-from clew.core.rewound import find_rewound_spans
+from clew.core.rewound import find_rewound_spans, is_rewound
 from clew.engine.input_stream import read_input_result
 from clew.errors import NotFound
 from clew.store.transactions import (
@@ -180,7 +180,7 @@ def _read_history(t: Tx, conversation: ConversationId, *, before: int) -> list[C
     return [
         message
         for message in _iter_messages(found, ids, counted=counted)
-        if not any(span.first <= message.seq <= span.last for span in gone)
+        if not is_rewound(message.seq, gone)
     ]
 
 

@@ -18,7 +18,7 @@ from clew.core.delivery import DeliveryKind, OutboundText
 from clew.core.entry import NOTICE_FORMAT, EntryKind, NewEntry, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expiry_notice import read_notice
-from clew.core.ids import EntryId, SessionId
+from clew.core.ids import SessionId, make_entry_id
 from clew.core.inbox import InboxKind
 from clew.core.model_changed import read_model_change
 from clew.engine.context_cache import estimate_context_tokens
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.agent.protocols import RequestInfo
     from clew.core.entry import Entry
-    from clew.core.ids import InboxId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.session_prefix import SessionPrefix
@@ -49,11 +48,6 @@ T = TypeVar("T")
 
 #: Format of the entry of a failed attempt.
 ATTEMPT_FORMAT = "clew/attempt"
-
-
-def make_entry_id(inbox_id: InboxId) -> EntryId:
-    """Return the id of the entry that an input becomes."""
-    return EntryId(f"ent_{inbox_id.removeprefix('inb_')}")
 
 
 def compose_user_message(item: InboxItem) -> NewEntry:

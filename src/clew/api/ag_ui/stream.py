@@ -12,7 +12,7 @@ from clew.api.pending_completion import problem_after_storing
 from clew.api.problems import Problem
 from clew.api.sse import InterruptibleReader, Interruption
 from clew.core.events import InputCompleted
-from clew.core.inbox import AcceptResult, InboxOutcome
+from clew.core.inbox import InboxOutcome
 from clew.core.turn import TurnOutcome
 from clew.errors import ClewError
 
@@ -104,7 +104,7 @@ class RunStream:
         self, reader: InputReader, followed: FollowedInput, *, is_last: bool
     ) -> AsyncGenerator[bytes]:
         record = await self._call.engine.runs.read(followed.inbox_id)
-        events = self._call.engine.stream_input(_as_accepted(record), with_standing=True)
+        events = self._call.engine.stream_input(record.item.as_accepted(), with_standing=True)
         ear = InterruptibleReader(
             events, self._call.request.receive, self._call.server.leaving.stop
         )
@@ -164,17 +164,6 @@ def _was_stopped(end: InputCompleted) -> bool:
     turn = end.turn
     return end.outcome is InboxOutcome.CANCELLED or (
         turn is not None and turn.outcome is TurnOutcome.CANCELLED
-    )
-
-
-def _as_accepted(record: RunRecord) -> AcceptResult:
-    """Return the input of a run as if it had just been accepted."""
-    return AcceptResult(
-        inbox_id=record.item.id,
-        conversation_id=record.item.conversation_id,
-        duplicate=True,
-        position=0,
-        outcome=record.item.outcome,
     )
 
 

@@ -15,6 +15,7 @@ from clew.api.mcp.shapes import URI_PREFIX
 from clew.api.mcp.tools import SEND_MESSAGE, TOOLS, McpAccess
 from clew.distribution import VERSION
 from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.meta import KEY_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from clew.api.mcp.operation_client import MethodCatalog, OperationClient
     from clew.api.mcp.tools import McpFrontTool
 
-#: Where clients of Clew put the key of a call that they may repeat.
-KEY_FIELD: Final = "clew.dev/idempotency-key"
 _INSTRUCTIONS: Final = (
     "Conversations with an agent that are stored for good: read and search them, and send messages "
     "that are answered even if the connection is lost. A conversation is a NAME, which is opened "

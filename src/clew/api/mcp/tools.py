@@ -20,7 +20,7 @@ DEFAULT_WAIT, MAX_WAIT = 50, 600
 
 
 class McpAccess(enum.IntEnum):
-    """What a client may do; each kind includes those before it."""
+    """Rights of a client; each kind includes those before it."""
 
     READ = 1  #: conversations, approvals and memory
     TALK = 2  #: send messages

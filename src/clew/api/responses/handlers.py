@@ -14,7 +14,7 @@ from clew.api.problems import Problem, invalid_request
 from clew.api.responses.ids import parse_response_id, response_id
 from clew.api.responses.request import parse_response_request
 from clew.api.responses.resource import build_response, find_problem, input_item
-from clew.api.responses.stream import as_accepted, stream_response
+from clew.api.responses.stream import stream_response
 from clew.api.sse import InterruptibleReader, Interruption
 from clew.core.double_text import parse_rule
 from clew.core.events import InputCompleted
@@ -135,7 +135,7 @@ async def cancel_response(call: HttpCall, query: EmptyInput, body: EmptyInput) -
             record = await call.engine.responses.read(record.item.id)
             if record.end is None and (record.turn is None or record.turn.stop is None):
                 return _SHARED.to_response()
-        await call.wait_for_input(as_accepted(record))
+        await call.wait_for_input(record.item.as_accepted())
     return _show(call, await call.engine.responses.read(record.item.id))
 
 

@@ -11,7 +11,6 @@ from clew.api.responses.ids import output_id
 from clew.api.responses.resource import build_response, item_id, list_texts
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption
 from clew.core.events import Delta, DeltaKind, EntryAppended, InputCompleted, Retracted, Snapshot
-from clew.core.inbox import AcceptResult
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -33,18 +32,6 @@ def stream_response(call: HttpCall, record: ResponseRecord, *, after: int = -1) 
     return EventStreamResponse(ResponseStream(call, record, after=after).iter_frames())
 
 
-def as_accepted(record: ResponseRecord) -> AcceptResult:
-    """Return the input of a response as if it had just been accepted."""
-    item = record.item
-    return AcceptResult(
-        inbox_id=item.id,
-        conversation_id=item.conversation_id,
-        duplicate=True,
-        position=0,
-        outcome=item.outcome,
-    )
-
-
 class ResponseStream:
     """
     The stream of one response.
@@ -62,7 +49,7 @@ class ResponseStream:
 
     async def iter_frames(self) -> AsyncGenerator[bytes]:
         """Yield the events as bytes."""
-        events = self._call.engine.stream_input(as_accepted(self._record))
+        events = self._call.engine.stream_input(self._record.item.as_accepted())
         ear = InterruptibleReader(
             events, self._call.request.receive, self._call.server.leaving.stop
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
 from clew.features.mcp.login import PendingLogin, parse_answer
+from clew.features.mcp.settings import check_login
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +22,8 @@ async def log_in(pool: McpPool, words: Sequence[str]) -> str:
     if len(words) not in (1, 2):
         raise UsageError(_USAGE)
     one = pool.get(words[0])
-    check_login(one)
+    check_login(one.name, one.server)
     return await (_begin(pool, one) if len(words) == 1 else _end(pool, one, words[1]))
-
-
-def check_login(one: ServerConnection) -> None:
-    """
-    Check that a person can log in at a server.
-
-    :raises UsageError: saying why not
-    """
-    if one.server.auth != "oauth":
-        raise UsageError(f'{one.name} needs no login: [mcp.{one.name}] has no auth = "oauth"')
 
 
 async def _begin(pool: McpPool, one: ServerConnection) -> str:

@@ -19,6 +19,7 @@ from clew.backoff import next_pause
 from clew.errors import ClewError, UsageError
 from clew.features.mcp import logins
 from clew.features.mcp.definitions import MAX_TOOLS, McpTool, is_storable, replace_tools
+from clew.wire.meta import KEY_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -333,7 +334,7 @@ class ServerConnection:
         :raises CallBroken: if the connection was lost meanwhile
         """
         client = await self.need()
-        meta: Any = None if key is None else {"clew.dev/idempotency-key": key}
+        meta: Any = None if key is None else {KEY_FIELD: key}
         return await self._send(client.call_tool(tool.name, arguments, meta=meta))
 
     async def read_resource(self, uri: str) -> Any:

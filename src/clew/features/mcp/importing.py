@@ -48,7 +48,7 @@ class ServerEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadServers:
-    """What a file of another program has."""
+    """Servers in a file of another program."""
 
     servers: Sequence[ServerEntry]
     #: What was not taken, in sentences without values.

@@ -15,7 +15,8 @@ from clew.background import cancel_and_wait
 from clew.errors import UsageError
 from clew.features.mcp.connection import describe_error, get_first
 from clew.features.mcp.http import open_http
-from clew.features.mcp.oauth import NO_LISTENER, LoginPerson, StoredAuth
+from clew.features.mcp.oauth import LoginPerson, StoredAuth
+from clew.features.mcp.stored_login import NO_LISTENER
 
 if TYPE_CHECKING:
     from clew.features.mcp.settings import McpServer

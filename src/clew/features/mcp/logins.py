@@ -22,7 +22,7 @@ KEY_FILE: Final = "mcp.key"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Login:
-    """What is known of a login; tokens and client as JSON, sealed in the store."""
+    """A login at a server; tokens and client are JSON, sealed in the store."""
 
     server: str
     url: str

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from clew.background import cancel_and_wait
-from clew.errors import UsageError
 from clew.features.mcp.connection import ServerConnection, ServerDown, ServerState
 from clew.features.mcp.definitions import list_tools
+from clew.features.mcp.settings import pick_server
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping
@@ -63,10 +63,7 @@ class McpPool:
 
         :raises UsageError: naming the servers, if there is no such one
         """
-        if name not in self.servers:
-            known = ", ".join(self.servers) or "none"
-            raise UsageError(f"there is no MCP server {name!r}; there are {known}")
-        return self.servers[name]
+        return pick_server(self.servers, name)
 
     def find_tool(self, server: str, tool: str) -> McpTool | None:
         """Return a tool as it was listed last."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from clew.config.builtin_types import SECRET, SECRETS, TEXT, TEXTS, URL, choice_type
 from clew.config.fields import setting
+from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from clew.config.secret import Secret
     from clew.config.settings import Settings
+
+_T = TypeVar("_T")
 
 #: The section of the tables.
 SECTION: Final = "mcp"
@@ -101,10 +104,36 @@ class McpServer:
         return self.url or f"a command at {self.level}"
 
 
+def get_servers(settings: Settings) -> Mapping[str, McpServer]:
+    """Return the servers of the settings, by name."""
+    return cast("Mapping[str, McpServer]", settings.tables.get(SECTION, {}))
+
+
+def pick_server(servers: Mapping[str, _T], name: str) -> _T:
+    """
+    Return what belongs to a server.
+
+    :raises UsageError: naming the servers, if there is no such one
+    """
+    if name not in servers:
+        known = ", ".join(servers) or "none"
+        raise UsageError(f"there is no MCP server {name!r}; there are {known}")
+    return servers[name]
+
+
+def check_login(name: str, server: McpServer) -> None:
+    """
+    Check that a person can log in at a server.
+
+    :raises UsageError: saying why not
+    """
+    if server.auth != "oauth":
+        raise UsageError(f'{name} needs no login: [mcp.{name}] has no auth = "oauth"')
+
+
 def find_problems(settings: Settings) -> Iterator[str]:
     """Yield a sentence for each thing in the tables that cannot be honoured."""
-    servers: Mapping[str, McpServer] = settings.tables.get(SECTION, {})  # pyright: ignore[reportAssignmentType]
-    for name, server in servers.items():
+    for name, server in get_servers(settings).items():
         table = f"[{SECTION}.{name}]"
         if not NAME_PATTERN.fullmatch(name):
             yield f"{table}: the name of a server has a-z, 0-9, - and _, at most 40 of them"

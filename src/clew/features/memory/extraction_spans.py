@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clew.core.entry import CAUSED_PATTERN
-from clew.core.rewound import find_rewound_spans
+from clew.core.rewound import find_rewound_spans, is_rewound
 from clew.features.memory import facts
 from clew.features.memory.extraction_text import SpanMessage, format_message, write_prompt
 from clew.features.memory.facts import SHARED
@@ -190,7 +190,7 @@ def _list_messages(
     return [
         SpanMessage(seq=seq, is_person=role == "user", text=text)
         for seq, role, text in rows
-        if not any(span.first <= seq <= span.last for span in gone)
+        if not is_rewound(seq, gone)
     ]
 
 

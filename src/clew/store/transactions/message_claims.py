@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.ids import EntryId, InboxId
+from clew.core.ids import InboxId, make_entry_id
 from clew.core.inbox import InboxOutcome
-from clew.core.rewound import find_rewound_spans
+from clew.core.rewound import find_rewound_spans, is_rewound
 from clew.store.transactions.conversations import open_route
 from clew.store.transactions.entries import find_entry_seq
 from clew.store.transactions.inbox import find_accepted, find_item, hash_event
@@ -76,6 +76,6 @@ def _is_taken(t: Tx, found: InboxItem | None, item: NewInput) -> bool:
         return False
     if (read_message_id(found.payload), found.text) != (item.message_id, item.text):
         return False
-    seq = find_entry_seq(t, EntryId(f"ent_{found.id.removeprefix('inb_')}"))
+    seq = find_entry_seq(t, make_entry_id(found.id))
     gone = find_rewound_spans(list_rewinds(t, found.conversation_id))
-    return seq is None or not any(span.first <= seq <= span.last for span in gone)
+    return seq is None or not is_rewound(seq, gone)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from clew.core.entry import CAUSE_KEY
 from clew.core.journal import CallStatus, status_from_result
+from clew.core.rewound import is_rewound
 from clew.tui.state.view import (
     Block,
     BlockKind,
@@ -187,10 +188,7 @@ def mark_rewound(blocks: Sequence[Block], state: StateShape | None) -> tuple[Blo
     return tuple(
         block if block.taken == taken else replace(block, taken=taken)
         for block in blocks
-        for taken in (
-            any(span.first <= block.seq <= span.last for span in spans)
-            or (block.taken and block.seq < 1),
-        )
+        for taken in (is_rewound(block.seq, spans) or (block.taken and block.seq < 1),)
     )
 
 
