@@ -42,12 +42,14 @@ def find_problems(registry: Registry, settings: Settings) -> Iterator[str]:
 async def recall(context: TurnContext, query: str) -> list[str]:
     """Return a line for each memory of the turn's scope that the providers know about a query."""
     lines: list[str] = []
-    for name, provider in _list_providers(context).items():
+    if not (providers := _list_providers(context)):
+        return lines
+    withheld = await context.services.store.read(read_withheld, context.scope)
+    for name, provider in providers.items():
         found = await _ask(name, lambda one=provider: one.recall(context, query, limit=_MOST))
         if found is None:
             lines.append(f"[{name} was not asked: it failed]")
             continue
-        withheld = await context.services.store.read(read_withheld, context.scope)
         lines += [
             f"{one.text} [{name}]"
             for one in list(found)[:_MOST]
