@@ -67,13 +67,12 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated 
 	step "ruff check" $(BIN)/ruff check --quiet .; \
 	step "basedpyright" $(BIN)/basedpyright; \
 	step "lint-imports" $(BIN)/lint-imports --no-logo; \
-	step "budgets, architecture, exports, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
+	step "rules of the project: budgets, names, dependencies, sentences, waits, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
 	[ -z "$$failed" ]
 
-PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py \
-  tests/unit/test_architecture.py \
-  tests/unit/test_commands_reference.py tests/unit/test_contracts_page.py tests/unit/test_checks_reference.py \
-  tests/unit/test_tools_reference.py
+# every test that reads only the source, so that what breaks a rule of the project is named here and not by the suite
+PROMISES := $(addprefix tests/unit/test_,$(addsuffix .py,architecture budgets checks_reference commands_reference \
+  contracts_page dependencies distribution_name docs exports find_your_way mutations no_sentences tools_reference tui_styles waits))
 
 PAGES := clew.agent.failure_reference:errors.md clew.cli.tools_reference:tools.md clew.commands.reference:commands.md \
   clew.config.reference:settings.md clew.store.checks.reference:checks.md \

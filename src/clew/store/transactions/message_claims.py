@@ -51,7 +51,7 @@ def claim_message(
 
 def _claim(t: Tx, item: NewInput, conversation: ConversationId) -> InboxId | None:
     told = json.dumps([item.message_id, item.text])
-    key = hash_event(("message of a client", conversation, told))
+    key = hash_event(("client_message", conversation, told))
     claimed = t.execute(
         """
         INSERT INTO dedupe (key, inbox_id, conversation_id) VALUES ($1, $2, $3)
