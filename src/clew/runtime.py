@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from clew.agent.compactor import HarnessCompactor, get_model_context_window
-from clew.agent.declared_tools import make_declared_toolset
+from clew.agent.declared_tools import make_declared_toolsets
 from clew.agent.factory import build_agent, sort_capabilities
 from clew.agent.failover import ModelChain, RetryPolicy
 from clew.agent.known_secrets import register_secrets
@@ -34,7 +34,7 @@ from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.completion import UnattendedLimits
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset_policy import ResetPolicy
-from clew.core.tool_declaration import ToolDeclaration
+from clew.core.tool_declaration import BoundToolSource, ToolDeclaration
 from clew.distribution import VERSION
 from clew.engine.after_turn import AfterTurnQueue
 from clew.engine.call_narrowings import CallNarrowings
@@ -411,8 +411,8 @@ def make_feature_toolsets(
     """Return the tools of features, unless the user's own agent is to have none."""
     if not settings.agent.uses_features:
         return ()
-    declared = features.values(ToolDeclaration)
-    return (make_declared_toolset(declared, taken=list_tool_names(agent)),) if declared else ()
+    declared, bound = features.values(ToolDeclaration), features.values(BoundToolSource)
+    return make_declared_toolsets(declared, bound, taken=list_tool_names(agent))
 
 
 def make_instruction_renderer(

@@ -19,7 +19,7 @@ from clew.features.web.addresses import WebRefused
 from clew.features.web.searching import find_search_host, search_web
 from clew.features.web.settings import PROVIDERS, WebSettings
 from clew.features.web.tools import WebTools
-from clew.plugin.registry import SettingsSection
+from clew.plugin.settings_tables import SettingsSection
 from clew.testing import Text
 from tests.features.test_shell import offered, told
 from tests.features.test_turn_context import call, open_engine, say

@@ -114,7 +114,7 @@ DELEGATION = (
         name="kind-held",
         mechanism="an agent is offered only the tools to which it is held, in each session",
         file="src/clew/agent/allowed_tools.py",
-        old="if name in self.names}",
+        old="if _get_called(name, tool) in self.names}",
         new="if True}",
         test=f"{_KINDS}a_task_stays_as_it_was_when_the_settings_of_its_kind_change[sqlite]",
     ),

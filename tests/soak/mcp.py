@@ -1,5 +1,6 @@
 """
-MCP servers that are dead, that are killed in mid call, and that have a thousand tools.
+MCP servers that are dead, that are killed in mid call, that have a thousand tools, and that change
+them.
 
 ``CLEW_SOAK_KILLS`` and ``CLEW_SOAK_TURNS`` change the run.
 """
@@ -26,6 +27,7 @@ from tests.features.mcp_catalogue import make_tools, make_wishes
 from tests.features.mcp_world import Plan, open_mcp
 from tests.integration.test_supervisor import read_memory
 from tests.soak import Table
+from tests.soak.mcp_changes import change_tools
 from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 KILLS = int(os.environ.get("CLEW_SOAK_KILLS", "100"))
 TURNS = int(os.environ.get("CLEW_SOAK_TURNS", "30"))
+CHANGES: Final = 50
 STARTS: Final = 5
 #: Servers that work, and that do not.
 _ALIVE, _DEAD = 5, 15
@@ -53,6 +56,7 @@ def run() -> Table:
             *asyncio.run(compare_turns(home / "turns", TURNS)),
             *asyncio.run(kill_servers(home / "kills", KILLS)),
             *asyncio.run(compare_requests(home / "tools")),
+            *asyncio.run(change_tools(home / "changes", CHANGES)),
             rank_wishes(make_wishes(), 95),
         ]
     return Table(

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.toolsets import WrapperToolset
 
+from clew.core.tool_declaration import BOUND_KEY
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pydantic_ai import RunContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+
+    from clew.core.tool_declaration import BoundTool
 
 
 @dataclass
@@ -22,7 +26,13 @@ class AllowedToolset(WrapperToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
-        return {name: tool for name, tool in tools.items() if name in self.names}
+        return {name: tool for name, tool in tools.items() if _get_called(name, tool) in self.names}
+
+
+def _get_called(name: str, tool: ToolsetTool[Any]) -> str:
+    """Return the name of the tool that is called: of one that stands for another, that one."""
+    bound: BoundTool | None = (tool.tool_def.metadata or {}).get(BOUND_KEY)
+    return name if bound is None else bound.calls
 
 
 def allow_tools(

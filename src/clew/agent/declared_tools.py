@@ -11,6 +11,7 @@ import structlog
 from pydantic_ai import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
+from clew.agent.bound_tools import BoundToolset
 from clew.agent.turn_context import get_turn_context
 from clew.core.tool_declaration import (
     AWAITS_TURNS_KEY,
@@ -21,24 +22,31 @@ from clew.core.tool_declaration import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
     from pydantic_ai import RunContext
     from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.toolsets import AbstractToolset
 
-    from clew.core.tool_declaration import ToolDeclaration
+    from clew.core.tool_declaration import BoundToolSource, ToolDeclaration
 
     _Prepare = Callable[[RunContext[Any], ToolDefinition], Awaitable[ToolDefinition | None]]
 
 log = structlog.get_logger(__name__)
 
 
-def make_declared_toolset(
-    declared: Iterable[ToolDeclaration], *, taken: Collection[str] = ()
-) -> FunctionToolset[Any]:
-    """Return a toolset of the tools, without those whose names the agent has ``taken``."""
+def make_declared_toolsets(
+    declared: Iterable[ToolDeclaration],
+    bound: Sequence[BoundToolSource] = (),
+    *,
+    taken: Collection[str] = (),
+) -> list[AbstractToolset[Any]]:
+    """Return toolsets of the tools, without those whose names the agent has ``taken``."""
     tools = [_make_tool(one) for one in declared if one.name not in taken]
-    return FunctionToolset(tools=tools)
+    if not tools:
+        return []
+    made = FunctionToolset[Any](tools=tools)
+    return [made, BoundToolset(bound, made.tools, taken=taken)] if bound else [made]
 
 
 def get_call_timeout(definition: ToolDefinition, default: timedelta) -> timedelta:

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
-from pydantic_core import SchemaValidator, core_schema, to_json
+from pydantic_core import to_json
 
+from clew.agent.bound_tools import ANY_ARGUMENTS
+from clew.core.tool_declaration import BOUND_KEY
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic_ai import RunContext
+
+    from clew.core.tool_declaration import BoundTool
 
 #: Fields of a definition that requests contain.
 _SENT_FIELDS: Final = (
@@ -24,10 +28,6 @@ _SENT_FIELDS: Final = (
 )  # fmt: skip
 _EMPTY = ToolDefinition(name="")
 _DEFAULTS: Final = {name: getattr(_EMPTY, name) for name in _SENT_FIELDS}
-#: The arguments for a tool that has gone: whatever the model was told that it takes.
-_ANY_ARGUMENTS = SchemaValidator(
-    core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
-)
 
 
 class ToolUnavailable(ClewError):
@@ -48,6 +48,11 @@ def dump_definitions(definitions: Iterable[ToolDefinition]) -> str:
 def load_definitions(stored: str) -> dict[str, dict[str, Any]]:
     """Return the stored fields of each definition by name."""
     return {fields["name"]: fields for fields in json.loads(stored)}
+
+
+def _is_listed(tool: ToolsetTool[Any]) -> bool:
+    bound: BoundTool | None = (tool.tool_def.metadata or {}).get(BOUND_KEY)
+    return bound is None or bound.listed
 
 
 def _sent_values(definition: ToolDefinition) -> dict[str, Any]:
@@ -84,7 +89,9 @@ class FrozenToolset(WrapperToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
         self.tools.changed = {}
-        if (definitions := self.tools.definitions) is not None:
+        if (definitions := self.tools.definitions) is None:
+            tools = {name: tool for name, tool in tools.items() if _is_listed(tool)}
+        else:
             tools = {
                 name: self._serve_tool(fields, tools.get(name), ctx)
                 for name, fields in definitions.items()
@@ -100,7 +107,8 @@ class FrozenToolset(WrapperToolset[Any]):
                 toolset=self,
                 tool_def=ToolDefinition(**fields, metadata={"effect": "pure"}),
                 max_retries=ctx.max_retries,
-                args_validator=_ANY_ARGUMENTS,
+                # Whatever the model was told that it takes.
+                args_validator=ANY_ARGUMENTS,
             )
         now = _sent_values(live.tool_def)
         if json.loads(to_json(now, fallback=str)) == fields:

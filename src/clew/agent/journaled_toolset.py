@@ -23,7 +23,13 @@ from clew.agent.protocols import CallSuspended, NeedsApproval, ToolRequest, Tool
 from clew.agent.stored_results import add_result_reader
 from clew.core.effect import Effect, effect_of
 from clew.core.journal import CallStatus
-from clew.core.tool_declaration import AWAITS_TURNS_KEY, EFFECTS_KEY, FACTS_KEY, UNTRUSTED_KEY
+from clew.core.tool_declaration import (
+    AWAITS_TURNS_KEY,
+    BOUND_KEY,
+    EFFECTS_KEY,
+    FACTS_KEY,
+    UNTRUSTED_KEY,
+)
 from clew.errors import CallOutcomeUnknown, ClewError
 
 if TYPE_CHECKING:
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
     from clew.agent.protocols import Journal
+    from clew.core.tool_declaration import BoundTool
 
 
 log = structlog.get_logger(__name__)
@@ -142,9 +149,13 @@ class JournaledToolset(WrapperToolset[Any]):
         call_id = ctx.tool_call_id
         assert call_id is not None
         metadata = tool.tool_def.metadata or {}
+        bound: BoundTool | None = metadata.get(BOUND_KEY)
+        if bound is not None:
+            # Decided about, stored and run as the call that it stands for.
+            tool_args = bound.bind(tool_args)
         request = ToolRequest(
             call_id=call_id,
-            tool=name,
+            tool=name if bound is None else bound.calls,
             args=to_json(tool_args, fallback=str).decode(),
             effect=await _find_effect(metadata, tool_args),
             needs_approval=_needs_approval(tool),

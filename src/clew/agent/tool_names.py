@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.toolsets import FunctionToolset
 
+from clew.agent.bound_tools import BoundToolset
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,14 +22,14 @@ def list_tool_names(
     Return the names of the agent's functions, and of those in ``more``, in order.
 
     Toolsets that list their tools only on request, such as MCP servers, are named as a
-    whole.
+    whole; tools that stand for others are left out.
     """
     names: dict[str, None] = {}
 
     def collect_names(toolset: AbstractToolset[Any]) -> None:
         if isinstance(toolset, FunctionToolset):
             names.update(dict.fromkeys(toolset.tools))
-        else:
+        elif not isinstance(toolset, BoundToolset):
             names[toolset.id or toolset.label] = None
 
     for toolset in (*agent.toolsets, *more):

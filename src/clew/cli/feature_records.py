@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from clew.cli.output import format_table, get_outputs
 from clew.cli.record_printer import open_configured_store
 from clew.errors import UsageError
-from clew.plugin.registry import SettingsSection
+from clew.plugin.settings_tables import SettingsSection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 CLOCK_SKEW = timedelta(minutes=1)
 
 
-#: Commands that Clew queues by itself: to end the head session, and to go on without what a
-#: person has had forgotten.
-END_COMMAND, FORGET_COMMAND = "end", "forget"
-_OWN_COMMANDS = frozenset({END_COMMAND, FORGET_COMMAND})
+#: Commands that Clew queues by itself: to end the head session, to go on without what a
+#: person has had forgotten, and with tools and instructions that are made anew.
+END_COMMAND, FORGET_COMMAND, RELOAD_COMMAND = "end", "forget", "reload"
+_OWN_COMMANDS = frozenset({END_COMMAND, FORGET_COMMAND, RELOAD_COMMAND})
 
 
 class InboxKind(enum.Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +22,8 @@ UNTRUSTED_KEY: Final = "untrusted"
 AWAITS_TURNS_KEY: Final = "awaits_turns"
 #: Returns the effect of one call from its arguments, where that is not the same for all.
 EFFECTS_KEY: Final = "effects"
+#: The ``BoundTool`` of one that calls another.
+BOUND_KEY: Final = "bound"
 
 #: Returns the effect of one call from its arguments.
 EffectsFunction = Callable[[Mapping[str, Any]], Effect | Awaitable[Effect]]
@@ -53,3 +55,28 @@ class ToolDeclaration:
     choices: Mapping[str, Callable[[], Mapping[str, str]]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundTool:
+    """A tool that calls another one with some of its arguments set."""
+
+    name: str
+    description: str
+    #: The JSON schema of its arguments: an object.
+    parameters: Mapping[str, Any]
+    #: The name of the declared tool that it calls.
+    calls: str
+    #: Returns the arguments of that one from its own.
+    bind: Callable[[Mapping[str, Any]], dict[str, Any]]
+    #: Lists of new sessions have it; lists that have it keep it anyway.
+    listed: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundToolSource:
+    """The source of tools that call a declared one with some of its arguments set."""
+
+    name: str
+    #: Given the ``TurnContext``: returns those of this moment.
+    find: Callable[[Any], Awaitable[Sequence[BoundTool]]]

@@ -12,7 +12,7 @@ from clew.core.channel_events import strip_file_lines
 from clew.core.double_text import DoubleText
 from clew.core.entry import EntryKind, NewEntry
 from clew.core.ids import InboxId, make_entry_id
-from clew.core.inbox import END_COMMAND, FORGET_COMMAND, InboxKind, NewInput
+from clew.core.inbox import END_COMMAND, FORGET_COMMAND, RELOAD_COMMAND, InboxKind, NewInput
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
 from clew.errors import UsageError
@@ -23,6 +23,7 @@ from clew.store.transactions import (
     inbox,
     leases,
     redactions,
+    reloads,
     resets,
     rewinds,
     sessions,
@@ -225,6 +226,13 @@ def _handle_forget(
     return {"session": None if session is None else session.id}
 
 
+def _handle_reload(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
+    session = reloads.reload_context(t, lease, operation=item.id, session_ids=session_ids)
+    return {"session": None if session is None else session.id}
+
+
 def _get_original_event(item: InboxItem) -> tuple[str, str, str]:
     channel, account, event = _parse_payload(item)["original"]
     return channel, account, event
@@ -279,6 +287,7 @@ _HANDLERS: dict[str, CommandHandler] = {
     RETRY: _handle_retry,
     RESTORE: _handle_restore,
     FORGET_COMMAND: _handle_forget,
+    RELOAD_COMMAND: _handle_reload,
     EDIT_COMMAND: _handle_edit,
     DELETED_COMMAND: _handle_deletion,
 }

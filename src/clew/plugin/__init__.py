@@ -23,12 +23,14 @@ from clew.core.doctor_finding import DoctorFinding, fail, ok, warn
 from clew.core.health import PartHealth
 from clew.core.policy_rule import CallNarrowing
 from clew.core.side_answer import SideAnswer
+from clew.core.tool_declaration import BoundTool
 from clew.core.tool_facts import PathFact, ToolFacts
 from clew.hooks.specs import hookimpl
 from clew.plugin.context import AskModel, FeatureContext
 from clew.plugin.declarations import CliEntry, Command, CommandCall, Metric, Note, WatchedText
 from clew.plugin.memory import Memory, MemoryProvider
-from clew.plugin.registry import Registry, SettingsSection
+from clew.plugin.registry import Registry
+from clew.plugin.settings_tables import SettingsSection
 from clew.plugin.turn_context import TurnContext, get_turn_context, keep_permit
 from clew.store.checks.check import Check, Violation, sql_check
 
@@ -41,6 +43,7 @@ __all__ = [
     "TEXTS",
     "URL",
     "AskModel",
+    "BoundTool",
     "CallNarrowing",
     "Check",
     "CliEntry",

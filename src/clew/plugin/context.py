@@ -68,6 +68,21 @@ class FeatureContext:
         """Have this process work on a conversation, also if it leaves others' work alone."""
         self.waker.wake(conversation)
 
+    async def reload(self, conversation: ConversationId) -> int:
+        """
+        Have the next request of a conversation be made with its tools and instructions of then.
+
+        :return: the tokens that its provider then reads without its cache; 0 if not known
+        :raises NotFound: if the conversation does not exist
+        """
+        # Every command loads the features, and few reload.
+        from clew.store.transactions.reloads import queue_reload  # noqa: PLC0415
+
+        id = self.ids.new_inbox_id()
+        tokens = await self.store.write(queue_reload, conversation, id=id)
+        self.work_on(conversation)
+        return tokens
+
     async def wake(
         self,
         conversation: ConversationId,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 from clew.config.lookup import PLUGINS, SettingsCatalog
 from clew.config.settings import SECTIONS
 from clew.core.effect import Effect
-from clew.core.tool_declaration import ToolDeclaration
+from clew.core.tool_declaration import BoundToolSource, ToolDeclaration
 from clew.errors import SettingsError
 from clew.hooks import specs
 from clew.plugin.declarations import (
@@ -43,6 +43,7 @@ from clew.plugin.declarations import (
     TurnWatch,
     WatchSource,
 )
+from clew.plugin.settings_tables import NamedTables, SettingsSection
 from clew.store.feature_schema import FeatureSchema
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.policy_rule import CallNarrowing
     from clew.core.scope import Scope
-    from clew.core.tool_declaration import EffectsFunction
+    from clew.core.tool_declaration import BoundTool, EffectsFunction
     from clew.core.tool_facts import FactsFunction, ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
@@ -77,51 +78,6 @@ class Register(Protocol):
     """The function with which a feature declares what it adds; does no I/O."""
 
     def __call__(self, registry: Registry, /) -> object: ...
-
-
-class SettingsSection(Generic[T]):
-    """The settings of a feature, which can be read once they are loaded."""
-
-    def __init__(self, table: str, kind: type[T]) -> None:
-        self.table, self.kind = table, kind
-        self._value: T | None = None
-
-    def bind(self, settings: Settings) -> None:
-        """Take the values from the settings; defaults where they were loaded without it."""
-        found = settings.sections.get(self.table)
-        self._value = found if isinstance(found, self.kind) else self.kind()
-
-    def get(self) -> T:
-        """
-        Return the values.
-
-        :raises RuntimeError: before the start, that is in ``register``
-        """
-        if self._value is None:
-            raise RuntimeError(f"the settings [{self.table}] are not loaded yet")
-        return self._value
-
-
-class NamedTables(Generic[T]):
-    """Tables of a feature that the user names, which can be read once they are loaded."""
-
-    def __init__(self, section: str, kind: type[T]) -> None:
-        self.section, self.kind = section, kind
-        self._values: Mapping[str, T] | None = None
-
-    def bind(self, settings: Settings) -> None:
-        """Take the tables from the settings; none where they were loaded without it."""
-        self._values = cast("Mapping[str, T]", settings.tables.get(self.section, {}))
-
-    def get(self) -> Mapping[str, T]:
-        """
-        Return the tables, by name.
-
-        :raises RuntimeError: before the start, that is in ``register``
-        """
-        if self._values is None:
-            raise RuntimeError(f"the settings [{self.section}.NAME] are not loaded yet")
-        return self._values
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,6 +451,17 @@ class Registry:
             choices=choices,
         )
         self._add("tool", name, made)
+
+    def add_bound_tools(
+        self, name: str, find: Callable[[TurnContext], Awaitable[Sequence[BoundTool]]]
+    ) -> None:
+        """
+        Declare tools that call a declared one with some of its arguments set.
+
+        ``find`` returns those of a moment. A call is decided about, stored and run as the one
+        that it stands for; an agent that may use that one may use these.
+        """
+        self._add("bound tools", name, BoundToolSource(name=name, find=find))
 
     def add_instructions(
         self, name: str, render: Callable[..., str | Awaitable[str | None] | None]

@@ -39,6 +39,7 @@ _LATE = {
     "compression": "the conversation was summarised",
     "rewind": "messages were taken back",
     "restore": "a summary was undone",
+    "reload": "its tools were loaded again",
     "reopen": "the conversation was closed",
 }
 

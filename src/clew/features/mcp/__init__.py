@@ -42,6 +42,7 @@ def register(registry: Registry) -> McpTools:
         untrusted=True,
         when=tools.has_servers,
     )
+    registry.add_bound_tools("mcp servers", tools.find_bound_tools)
     registry.add_service("mcp servers", partial(run_servers, tools))
     registry.add_doctor_check("mcp servers", tools.check_servers)
     registry.add_health("mcp", tools.read_health)
@@ -49,9 +50,10 @@ def register(registry: Registry) -> McpTools:
     registry.add_command(
         Command(
             name="mcp",
-            help="list the MCP servers with their state, or the tools of one; log in at one",
+            help="list the MCP servers with their state, or the tools of one; log in at one; take "
+            "their tools as they are now into this conversation",
             run=partial(run_mcp_command, tools),
-            arguments="[NAME|login NAME]",
+            arguments="[NAME|login NAME|reload]",
             operator=True,
         )
     )
@@ -82,6 +84,10 @@ async def run_mcp_command(tools: McpTools, call: CommandCall, argument: str) -> 
         from clew.features.mcp import chat_login  # noqa: PLC0415  (as below)
 
         return await chat_login.log_in(pool, words[1:])
+    if words == ["reload"]:
+        from clew.features.mcp import reloading  # noqa: PLC0415  (as below)
+
+        return await reloading.reload_tools(pool, call)
     from clew.features.mcp import front  # noqa: PLC0415  (declared by every command, needed by few)
 
     return await front.describe_servers(pool, argument.strip())

@@ -18,6 +18,15 @@ _Validator: Final[Any] = _jsonschema.validators.extend(
 _REGISTRY: Final[Any] = import_module("referencing").Registry()
 
 
+def is_schema(schema: Mapping[str, Any]) -> bool:
+    """Return whether it is a JSON schema."""
+    try:
+        _jsonschema.Draft202012Validator.check_schema(dict(schema))
+    except Exception:  # noqa: BLE001  (a server may send any schema)
+        return False
+    return True
+
+
 def find_problem(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong with arguments; ``None`` if nothing is, or the schema is none."""
     try:

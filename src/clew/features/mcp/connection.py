@@ -60,6 +60,9 @@ class ServerState(enum.Enum):
     NEEDS_LOGIN = "needs a login"
 
 
+_BEGINNING: Final = (ServerState.OFF, ServerState.CONNECTING)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerStatus:
     """The state of a connection, for people and models."""
@@ -235,6 +238,12 @@ class ServerConnection:
     async def _hear(self, message: Any) -> None:
         if type(message).__name__ == "ToolListChangedNotification":
             self.forget_list()
+
+    def is_unread(self) -> bool:
+        """Return whether its list has changed, or was never read and may be soon."""
+        if self._is_up():
+            return not self._listed_at
+        return not self.tools and self.status.state in _BEGINNING and self.status.why is None
 
     def forget_list(self) -> None:
         """Have the list of tools read again for the next call."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -10,10 +12,12 @@ from clew.background import cancel_and_wait
 from clew.features.mcp.connection import ServerConnection, ServerDown, ServerState
 from clew.features.mcp.definitions import list_tools
 from clew.features.mcp.settings import pick_server
+from clew.features.mcp.shown_tools import make_bound_tools
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping
 
+    from clew.core.tool_declaration import BoundTool
     from clew.features.mcp.definitions import McpTool
     from clew.features.mcp.login import PendingLogin
     from clew.features.mcp.settings import McpServer
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 #: Seconds that a search waits for servers of which nothing is known yet.
 _FIRST_LOOK: Final = 5.0
+#: Seconds that a step waits for the lists of servers that are shown, and after which it does so
+#: again for one that did not answer.
+_SHORT_LOOK, _LOOK_AGAIN_AFTER = 1.0, 30.0
 
 
 class McpPool:
@@ -33,6 +40,8 @@ class McpPool:
         self._context = context
         #: Logins that wait for a person, by server.
         self.logins: dict[str, PendingLogin] = {}
+        #: By server, on the clock of ``time.monotonic``: when its list was last waited for in vain.
+        self._missed: dict[str, float] = {}
         self._loading = asyncio.Lock()
         self._is_loaded = False
 
@@ -44,6 +53,21 @@ class McpPool:
             for tool in await self._context.store.read(list_tools, [*self.servers]):
                 self.servers[tool.server].tools.setdefault(tool.name, tool)
             self._is_loaded = True
+
+    async def list_shown(self) -> list[BoundTool]:
+        """Return the tools for lists of sessions; a server that does not answer delays nothing."""
+        await self.load()
+        shown = [one for one in self.servers.values() if one.server.show]
+        now = time.monotonic()
+        due = [
+            one
+            for one in shown
+            if one.is_unread() and now - self._missed.get(one.name, -math.inf) > _LOOK_AGAIN_AFTER
+        ]
+        if due:
+            await _wait_for_all(map(_look_at, due), _SHORT_LOOK)
+            self._missed.update({one.name: now for one in due if one.is_unread()})
+        return [tool for one in shown for tool in make_bound_tools(one)]
 
     def start(self) -> None:
         """Connect to all servers in the background."""

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from clew.config.builtin_types import SECRET, SECRETS, TEXT, TEXTS, URL, choice_type
+from clew.config.builtin_types import (
+    FLAG,
+    SECRET,
+    SECRETS,
+    TEXT,
+    TEXTS,
+    URL,
+    choice_type,
+)
 from clew.config.fields import setting
 from clew.errors import UsageError
 
@@ -96,6 +104,12 @@ class McpServer:
         None,
         'The tools that are used; `*` stands for any text: `["get_*", "search"]`.',
         default_doc="all of them",
+    )
+    show: bool = setting(
+        FLAG,
+        False,
+        "Put its tools, if they are at most 10, into the list of tools of each new session, so "
+        "that the model needs no search for them. Each request is longer by their definitions.",
     )
 
     @property

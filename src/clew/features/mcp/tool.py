@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from clew.config.settings import Settings
     from clew.core.doctor_finding import DoctorFinding
+    from clew.core.tool_declaration import BoundTool
     from clew.features.mcp.pool import McpPool
     from clew.features.mcp.settings import McpServer
     from clew.plugin import FeatureContext, TurnContext
-    from clew.plugin.registry import NamedTables
+    from clew.plugin.settings_tables import NamedTables
 
 
 class McpTools:
@@ -73,6 +74,12 @@ class McpTools:
     def has_servers(self, _: TurnContext) -> bool:
         """Return whether there is a server."""
         return bool(self.servers)
+
+    async def find_bound_tools(self, context: TurnContext) -> Sequence[BoundTool]:
+        """Return the tools that lists of sessions have."""
+        if not any(one.show for one in self.servers.values()):
+            return ()
+        return await self.get_pool(context.services).list_shown()
 
     async def mcp_find(self, query: str = "") -> str:
         """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.features.telemetry.settings import TelemetrySettings
     from clew.features.telemetry.tracer import OtelTracer
     from clew.plugin import FeatureContext
-    from clew.plugin.registry import SettingsSection
+    from clew.plugin.settings_tables import SettingsSection
 
 #: Seconds between two looks at the queue.
 _PERIOD = 15.0

@@ -17,6 +17,7 @@ from clew.store.transactions.conversations import get_conversation, open_convers
 from clew.store.transactions.redactions import apply_queued_redactions
 from clew.store.transactions.rewinds import find_boundary, raise_if_unknown_entry
 from clew.store.transactions.sessions import (
+    find_context_change,
     find_session_by_operation,
     get_base,
     get_head,
@@ -91,9 +92,8 @@ def undo_compaction(
     if (done := find_session_by_operation(t, operation)) is not None:
         return done
     last_seq = leases.verify_lease_for_write(t, lease)
-    head = opened = get_head(t, lease.conversation_id)
-    while opened.opened_by == reasons.FORGET and opened.predecessor is not None:
-        opened = get_session(t, opened.predecessor)
+    head = get_head(t, lease.conversation_id)
+    opened = find_context_change(t, head)
     if opened.opened_by != reasons.COMPRESSION or opened.predecessor is None:
         raise UsageError("there is no compaction to undo: this session was not opened by one")
     before = get_session(t, opened.predecessor)

@@ -11,7 +11,7 @@ from clew.core.turn import TurnState
 from clew.errors import UsageError
 from clew.store.transactions.branches import branch_conversation
 from clew.store.transactions.inbox import find_turn_of_item, get_item, list_open_items
-from clew.store.transactions.sessions import get_head
+from clew.store.transactions.sessions import find_context_change, get_head
 from clew.store.transactions.settings import get_setting, put_setting
 from clew.store.transactions.turn_queries import find_last_done_turn, find_unfinished_turn
 
@@ -104,8 +104,8 @@ def _is_newest(t: Tx, item: InboxItem, turn: Turn | None) -> bool:
 
 
 def _was_rewound(t: Tx, turn: Turn) -> bool:
-    head = get_head(t, turn.conversation_id)
-    return head.opened_by == reasons.REWIND and head.opened_seq >= turn.first_seq
+    opened = find_context_change(t, get_head(t, turn.conversation_id))
+    return opened.opened_by == reasons.REWIND and opened.opened_seq >= turn.first_seq
 
 
 def read_answer_texts(t: Tx, turn: Turn) -> list[tuple[int, str]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 _MAX_ID_TRIES = 100
+#: Reasons of sessions that go on with the messages of the one before.
+_SAME_MESSAGES = frozenset({reasons.FORGET, reasons.RELOAD})
 
 
 def get_session(t: Tx, session: SessionId) -> Session:
@@ -47,6 +49,14 @@ def get_head(t: Tx, conversation: ConversationId) -> Session:
     )
     if found is None:
         raise NotFound("conversation", conversation)
+    return found
+
+
+def find_context_change(t: Tx, head: Session) -> Session:
+    """Return the session in which the context last got other messages than were appended."""
+    found = head
+    while found.opened_by in _SAME_MESSAGES and found.predecessor is not None:
+        found = get_session(t, found.predecessor)
     return found
 
 

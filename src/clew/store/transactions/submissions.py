@@ -41,7 +41,7 @@ from clew.store.transactions.inbox import (
 )
 from clew.store.transactions.message_claims import claim_message
 from clew.store.transactions.responses import EarlierInput, find_continuation
-from clew.store.transactions.sessions import get_head
+from clew.store.transactions.sessions import find_context_change, get_head
 from clew.store.transactions.turn_queries import (
     find_last_done_turn,
     find_unfinished_turn,
@@ -246,7 +246,8 @@ def _is_latest_answer(t: Tx, conversation: ConversationId, inbox_id: InboxId, an
         head = get_head(t, conversation)
     except NotFound:
         return False
-    if head.opened_by == reasons.REWIND and head.opened_seq >= turn.first_seq:
+    opened = find_context_change(t, head)
+    if opened.opened_by == reasons.REWIND and opened.opened_seq >= turn.first_seq:
         return False
     return is_answer(answer, read_assistant_texts(t, turn))
 

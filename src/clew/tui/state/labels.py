@@ -129,6 +129,7 @@ REASONS: Final = {
     "orphaned_compression": "a summary was not finished",
     "restore": "summary undone",
     "rewind": "rewound to an earlier message",
+    "reload": "tools loaded again",
     "reopen": "continued",
     "branch": "branched",
     "import": "imported",
