@@ -24,6 +24,7 @@ from clew.api.rpc.websocket import RpcWebSocketEndpoint
 from clew.api.shutdown import ShutdownSignals
 from clew.api.timeouts import DEFAULT_TIMEOUTS, ApiTimeouts
 from clew.api.trace_context import TraceContextMiddleware
+from clew.api.website import make_websites
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.errors import ClewError
 
@@ -79,9 +80,12 @@ def build_app(
         stats=served,
         timeouts=pace,
     )
+    sites = make_websites(context.engine)
+    is_public = public_path_matcher(server.endpoints)
     app = Starlette(
         routes=[
             *build_routes(server),
+            *(route for site in sites for route in site.make_routes(server)),
             # It is described by its own protocol: not an endpoint of OpenAPI.
             Route("/mcp", McpEndpoint(server)),
             WebSocketRoute("/api/ws", RpcWebSocketEndpoint(context, name).serve_socket),
@@ -91,7 +95,10 @@ def build_app(
             *([Middleware(TraceContextMiddleware)] if context.engine.is_traced else ()),
             *cors_middleware(api.origins),
             Middleware(
-                AuthMiddleware, api.token, api.origins, public_path_matcher(server.endpoints)
+                AuthMiddleware,
+                api.token,
+                api.origins,
+                lambda path: is_public(path) or any(site.is_public(path) for site in sites),
             ),
         ],
         exception_handlers={

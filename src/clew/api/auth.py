@@ -171,8 +171,8 @@ def _find_foreign_origin(connection: HTTPConnection, origins: Collection[str]) -
     host = connection.headers.get("host", "")
     origin = connection.headers.get("origin")
     for name, value, here in (
-        ("Host", host, _is_loopback_url(f"//{host}")),
-        ("Origin", origin, origin is None or origin in origins or _is_loopback_url(origin)),
+        ("Host", host, is_loopback_url(f"//{host}")),
+        ("Origin", origin, origin is None or origin in origins or is_loopback_url(origin)),
     ):
         if not here:
             message = _FOREIGN_MESSAGE.format(name=name, value=value)
@@ -180,7 +180,8 @@ def _find_foreign_origin(connection: HTTPConnection, origins: Collection[str]) -
     return None
 
 
-def _is_loopback_url(url: str) -> bool:
+def is_loopback_url(url: str) -> bool:
+    """Return whether a URL leads to this machine; names other than ``localhost`` do not."""
     try:
         name = urlsplit(url).hostname or ""
         return name == "localhost" or ip_address(name).is_loopback

@@ -302,6 +302,15 @@ class TracerSource:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WebsiteSource:
+    """The source of a website."""
+
+    name: str
+    #: Returns a ``clew.api.website.Website``; called when a server starts.
+    make: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSource:
     """Agents that routes can name."""
 

@@ -42,6 +42,7 @@ from clew.plugin.declarations import (
     TracerSource,
     TurnWatch,
     WatchSource,
+    WebsiteSource,
 )
 from clew.plugin.settings_tables import NamedTables, SettingsSection
 from clew.store.feature_schema import FeatureSchema
@@ -557,6 +558,10 @@ class Registry:
     def add_tracer(self, name: str, make: Callable[[], Tracer | None]) -> None:
         """Declare a tracer of turns; ``make`` returns it with the engine, or ``None``."""
         self._add("tracer", name, TracerSource(name=name, make=make))
+
+    def add_website(self, name: str, make: Callable[[], object]) -> None:
+        """Declare web pages; ``make`` returns a ``clew.api.website.Website`` for each server."""
+        self._add("website", name, WebsiteSource(name=name, make=make))
 
     def add_compactor(self, name: str, make: Callable[[], object]) -> None:
         """Declare a context engine, chosen with ``compaction.compactor``."""

@@ -1,0 +1,23 @@
+"""The settings of the dashboard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.config.builtin_types import FLAG, ORIGINS
+from clew.config.fields import setting
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DashboardSettings:
+    """The dashboard: the agent in a browser, at the address of the API."""
+
+    enabled: bool = setting(FLAG, True, "Whether `clew serve` has the dashboard.")
+    origins: tuple[str, ...] = setting(
+        ORIGINS,
+        (),
+        "The addresses beyond this machine at which the dashboard is opened, such as "
+        "`https://clew.example`. With `https://`, browsers send the login over TLS only; an "
+        "address with `http://` allows to sign in without it, which others in the network can "
+        "listen to.",
+    )

@@ -1,0 +1,105 @@
+"""The files of the dashboard: read when they are first needed, and again when one was edited."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import clew
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FOLDER: Final = Path(clew.__file__).parent / "web"
+INDEX_NAME: Final = "index.html"
+MEDIA_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+#: Stands for the version in the page, and for the links that load all modules at once.
+_VERSION_MARK: Final = "VERSION"
+_MODULES_MARK: Final = "<!-- modules -->"
+#: Loaded when a text in such a language is first shown.
+_LAZY_PREFIX: Final = "vendor/highlight"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFile:
+    """A file as it is sent."""
+
+    media_type: str
+    content: bytes
+    packed: bytes
+    etag: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiteVersion:
+    """All files at one moment; those that reference each other belong together."""
+
+    #: Digest of all files, in the path of each.
+    name: str
+    files: Mapping[str, SiteFile]
+    #: Path, size and time of each file when it was read.
+    stamp: tuple[tuple[str, int, int], ...] = field(repr=False)
+
+
+class SiteFiles:
+    """The files of a folder."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._version: SiteVersion | None = None
+
+    def get_version(self) -> SiteVersion:
+        """Return the files as they were when the page was loaded last."""
+        return self._version or self.load()
+
+    def load(self) -> SiteVersion:
+        """Return the files as they are now."""
+        stamp = tuple(self._iter_stamps())
+        if self._version is None or self._version.stamp != stamp:
+            self._version = _read_version(self._folder, stamp)
+        return self._version
+
+    def _iter_stamps(self) -> Iterator[tuple[str, int, int]]:
+        for path in sorted(self._folder.rglob("*")):
+            if path.suffix in MEDIA_TYPES and not path.name.startswith("."):
+                found = path.stat()
+                yield path.relative_to(self._folder).as_posix(), found.st_size, found.st_mtime_ns
+
+
+def _read_version(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> SiteVersion:
+    contents = {name: (folder / name).read_bytes() for name, *_ in stamp}
+    digest = hashlib.sha256()
+    for name, content in contents.items():
+        digest.update(f"{name} {len(content)} ".encode() + content)
+    version = digest.hexdigest()[:16]
+    page = contents[INDEX_NAME].decode()
+    links = "\n".join(
+        f'<link rel="modulepreload" href="web/{version}/{name}">'
+        for name in _find_modules(contents)
+    )
+    page = page.replace(_MODULES_MARK, links).replace(_VERSION_MARK, version)
+    contents[INDEX_NAME] = page.encode()
+    files = {name: _make_file(name, content) for name, content in contents.items()}
+    return SiteVersion(name=version, files=files, stamp=stamp)
+
+
+def _find_modules(names: Mapping[str, bytes]) -> list[str]:
+    return [name for name in names if name.endswith(".js") and not name.startswith(_LAZY_PREFIX)]
+
+
+def _make_file(name: str, content: bytes) -> SiteFile:
+    return SiteFile(
+        MEDIA_TYPES[Path(name).suffix],
+        content,
+        gzip.compress(content, 6, mtime=0),
+        f'"{hashlib.sha256(content).hexdigest()[:32]}"',
+    )

@@ -1,0 +1,3 @@
+/** The entry of the dashboard. */
+
+document.getElementById("app")?.append("Clew is running.")
