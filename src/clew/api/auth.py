@@ -14,13 +14,15 @@ from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket
 
 from clew.api.problems import INTERNAL_ERROR, Problem
+from clew.api.website import set_caller
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from clew.api.website import Website
     from clew.config import Secret
 
 log = structlog.get_logger(__name__)
@@ -75,7 +77,7 @@ class AuthMiddleware:
     only, and a web page elsewhere could still reach it through the person's browser (DNS
     rebinding, or a plain cross-site POST): so Host and Origin must be of this machine.
 
-    ``is_public`` says which paths need no token.
+    ``is_public`` says which paths need no token, and ``sites`` who is logged in without one.
 
     Behind the middleware a path is as it was sent: a name in it may contain an escaped
     slash.
@@ -87,21 +89,31 @@ class AuthMiddleware:
         token: Secret | None,
         origins: Collection[str] = (),
         is_public: Callable[[str], bool] = PUBLIC_PATHS.__contains__,
+        sites: Sequence[Website] = (),
     ) -> None:
         self._app, self._token, self._origins = app, token, origins
-        self._is_public = is_public
+        self._is_public, self._sites = is_public, sites
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in _PROTECTED_TYPES and not self._is_public(scope["path"]):
             connection = HTTPConnection(scope)
-            if problem := find_problem(
-                connection, self._token, self._origins
-            ) or _find_repeated_header(connection):
+            if problem := await self._find_problem(connection) or _find_repeated_header(connection):
                 await send_problem(problem, scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
                 scope["path"] = raw.decode("ascii", "replace")
         await self._app(scope, receive, send)
+
+    async def _find_problem(self, connection: HTTPConnection) -> Problem | None:
+        if self._token is not None and bearer_token(connection) is None:
+            for site in self._sites:
+                caller = await site.identify(connection)
+                if isinstance(caller, Problem):
+                    return caller
+                if caller is not None:
+                    set_caller(connection.scope, caller)
+                    return None
+        return find_problem(connection, self._token, self._origins)
 
 
 def find_problem(

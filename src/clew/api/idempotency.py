@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from clew.api.auth import bearer_token
 from clew.api.problems import invalid_request
+from clew.api.website import get_caller
 from clew.engine.request_service import make_request_key
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
 
     from clew.engine.request_service import IdempotencyKey
 
@@ -22,9 +23,11 @@ _KEYED_HEADERS = ("x-clew-conversation", "x-clew-double-text")
 _IGNORED_FIELDS = frozenset({"stream", "stream_options"})
 
 
-def caller_id(request: Request) -> str:
-    """Return the caller of the request: each token has its own keys and histories."""
-    return (bearer_token(request) or b"").decode("latin-1")
+def caller_id(connection: HTTPConnection) -> str:
+    """Return the caller of a request: each token has its own keys and histories."""
+    if (caller := get_caller(connection.scope)) is not None:
+        return caller.name
+    return (bearer_token(connection) or b"").decode("latin-1")
 
 
 def idempotency_key(request: Request) -> IdempotencyKey | None:

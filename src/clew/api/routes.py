@@ -12,6 +12,7 @@ from clew.api.authorization import authorize_call
 from clew.api.endpoints import Endpoint
 from clew.api.http_call import HttpCall
 from clew.api.operation_endpoint import bind_operation, path_fields
+from clew.api.website import limit_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -47,7 +48,8 @@ class MethodRouter:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(self._endpoints))})
         request = Request(scope, receive, send)
         query, body = await endpoint.parse_request(request, self._server.timeouts)
-        call = HttpCall(context=self._server.context, server=self._server, request=request)
+        context = limit_context(self._server.context, scope)
+        call = HttpCall(context=context, server=self._server, request=request)
         call = await authorize_call(endpoint.scope, call, path_fields(request))
         response = await endpoint.handler(call, query, body)
         await response(scope, receive, send)

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "service": LazyCommand(
         "clew.cli.service.commands", "service", "Run the gateway around the clock."
     ),
+    "dashboard": LazyCommand("clew.cli.dashboard", "dashboard", "Open the dashboard in a browser."),
     "mcp": LazyCommand("clew.cli.mcp", "mcp", "Speak MCP over pipes, for programs with tools."),
     "rpc": LazyCommand("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
     "acp": LazyCommand("clew.cli.acp", "acp", "Be the agent of an editor."),

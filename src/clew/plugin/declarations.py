@@ -35,7 +35,7 @@ ServicePlace = Literal["each", "host", "leader"]
 CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "mcp", "rpc", "sessions", "fsck", "pair", "deliveries",
     "cron", "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
-    "migrate-store", "tools", "plugins", "completion", "acp",
+    "migrate-store", "tools", "plugins", "completion", "acp", "dashboard",
 )  # fmt: skip
 
 

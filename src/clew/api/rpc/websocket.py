@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from clew.api.auth import bearer_token, select_subprotocol
+from clew.api.auth import select_subprotocol
+from clew.api.idempotency import caller_id
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.subscriptions import ClientDisconnected
+from clew.api.website import get_caller, limit_context
+from clew.background import run_in_background
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,6 +25,10 @@ if TYPE_CHECKING:
 
 #: WebSocket close code: the server restarts.
 CLOSE_SERVICE_RESTART = 1012
+#: Ours: the login was revoked, or has expired.
+CLOSE_LOGGED_OUT = 4401
+#: Seconds between two looks at the login of a browser that is connected.
+LOGIN_CHECK_SECONDS = 5.0
 
 
 class RpcWebSocketEndpoint:
@@ -34,7 +43,7 @@ class RpcWebSocketEndpoint:
             subprotocol=select_subprotocol(socket),
             headers=[(b"x-clew-server", self._name.encode())],
         )
-        office = replace(self._context, caller=(bearer_token(socket) or b"").decode("latin-1"))
+        office = replace(limit_context(self._context, socket.scope), caller=caller_id(socket))
 
         async def send_frame(frame: str) -> None:
             try:
@@ -42,9 +51,23 @@ class RpcWebSocketEndpoint:
             except (WebSocketDisconnect, OSError, RuntimeError):
                 raise ClientDisconnected from None
 
-        await serve_client(office, _iter_frames(socket), send_frame)
+        watched = _close_when_logged_out(socket)
+        async with run_in_background(watched, name="login"):
+            await serve_client(office, _iter_frames(socket), send_frame)
         if socket.application_state is WebSocketState.CONNECTED:
             await _close_socket(socket)
+
+
+async def _close_when_logged_out(socket: WebSocket) -> None:
+    """Close the connection of a browser whose login was revoked or has expired."""
+    caller = get_caller(socket.scope)
+    if caller is None:
+        return
+    # Nothing announces it to this process: the login may have been revoked in another one.
+    while await caller.is_valid():  # noqa: ASYNC110
+        await asyncio.sleep(LOGIN_CHECK_SECONDS)
+    with suppress(WebSocketDisconnect, OSError, RuntimeError):
+        await socket.close(CLOSE_LOGGED_OUT)
 
 
 async def _iter_frames(socket: WebSocket) -> AsyncIterator[str | bytes]:

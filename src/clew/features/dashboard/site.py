@@ -9,15 +9,16 @@ from starlette.routing import Route
 
 from clew.api.problems import Problem
 from clew.api.website import Website
-from clew.features.dashboard.addresses import find_address
+from clew.features.dashboard.sign_in import LOGIN_PATH, LOGOUT_PATH, SignIn, find_refusal
 from clew.features.dashboard.site_files import INDEX_NAME, SiteFile, SiteFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
 
     from clew.api.http_call import HttpServer
+    from clew.api.website import Caller
     from clew.features.dashboard.settings import DashboardSettings
 
 PAGE_PATH: Final = "/"
@@ -41,45 +42,38 @@ SECURITY_HEADERS: Final = {
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _ASK_FIRST: Final = "no-cache"
 
-_OFF: Final = Problem(
-    status=404,
-    message="the dashboard is off: set dashboard.enabled to true, and start the gateway again",
-    code="dashboard_off",
-)
-
-
-def make_foreign_problem(host: str) -> Problem:
-    """Return the answer to requests for an address that is not the dashboard's."""
-    return Problem(
-        status=403,
-        message=f"the dashboard is not opened at {host!r}: use http://127.0.0.1 or "
-        f'http://localhost, or list its address in dashboard.origins, as "https://{host}"',
-        code="foreign_host",
-    )
-
 
 class DashboardSite(Website):
     """The dashboard."""
 
     def __init__(self, settings: DashboardSettings, files: SiteFiles | None = None) -> None:
         self._settings, self._files = settings, files or SiteFiles()
+        self._sign_in: SignIn | None = None
 
     def is_public(self, path: str) -> bool:
-        return path == PAGE_PATH or path.startswith(FILES_PATH)
+        return path in (PAGE_PATH, LOGIN_PATH, LOGOUT_PATH) or path.startswith(FILES_PATH)
 
     def make_routes(self, server: HttpServer) -> Sequence[Route]:
+        context, token = server.context, server.context.settings.api.token
+        self._sign_in = sign_in = SignIn(context.engine, self._settings, token)
         return (
             Route(PAGE_PATH, self._show_page),
             Route(f"{FILES_PATH}{{path:path}}", self._show_file),
+            Route(LOGIN_PATH, sign_in.show_login, methods=["GET"]),
+            Route(LOGIN_PATH, sign_in.log_in, methods=["POST"]),
+            Route(LOGOUT_PATH, sign_in.log_out, methods=["POST"]),
         )
 
+    async def identify(self, connection: HTTPConnection) -> Caller | Problem | None:
+        return None if self._sign_in is None else await self._sign_in.identify(connection)
+
     async def _show_page(self, request: Request) -> Response:
-        if problem := self.find_problem(request):
+        if problem := find_refusal(request, self._settings):
             return problem.to_response()
         return _send(request, self._files.load().files[INDEX_NAME], caching=_ASK_FIRST)
 
     async def _show_file(self, request: Request) -> Response:
-        if problem := self.find_problem(request):
+        if problem := find_refusal(request, self._settings):
             return problem.to_response()
         version = self._files.get_version()
         path: str = request.path_params["path"]
@@ -90,15 +84,6 @@ class DashboardSite(Website):
             message = f"the dashboard has no file {path!r}: load the page again"
             return Problem(status=404, message=message, code="unknown_path").to_response()
         return _send(request, file, caching=_FOR_EVER if is_versioned else _ASK_FIRST)
-
-    def find_problem(self, request: Request) -> Problem | None:
-        """Return why a request gets nothing of the dashboard; ``None`` if it does."""
-        if not self._settings.enabled:
-            return _OFF
-        host = request.headers.get("host", "")
-        if find_address(host, self._settings.origins) is None:
-            return make_foreign_problem(host)
-        return None
 
 
 def _send(request: Request, file: SiteFile, *, caching: str) -> Response:
