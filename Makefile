@@ -81,6 +81,7 @@ PAGES := clew.agent.failure_reference:errors.md clew.cli.tools_reference:tools.m
 pages: $(DEV) ## write every generated page of the docs again
 	@$(BIN)/python scripts/architecture.py docs/explanation/architecture.md
 	@$(BIN)/python -m scripts.rpc_reference docs/reference
+	@$(BIN)/python -m scripts.web_types src/clew/web
 	@for page in $(PAGES); do $(BIN)/python -m $${page%%:*} docs/reference/$${page#*:}; done
 
 format: $(DEV) ## rewrite the code in the project's format

@@ -80,8 +80,8 @@ def adapt_module(text: str, lock: dict[str, Any]) -> str:
     text = _SOURCE_MAP.sub("\n", text)
     if "export{" not in text and "export default" not in text and "export {" not in text:
         return (
-            "const module = { exports: {} }, exports = module.exports\n"
-            f"{text.rstrip()}\nexport default module.exports\n"
+            "const module = { exports: {} }, exports = module.exports;\n"
+            f"{text.rstrip()}\n;export default module.exports\n"
         )
     return _IMPORT.sub(
         lambda found: f'{found[1]}"./{mains[found[3]]}"' if found[3] in mains else found[0], text

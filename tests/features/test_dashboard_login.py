@@ -19,6 +19,7 @@ from clew.plugin.loading import get_features
 from clew.store.opening import open_store
 from tests.features.test_dashboard import with_dashboard
 from tests.integration.api_server import TOKEN, running
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -59,7 +60,7 @@ def cookie_of(answer: httpx2.Response) -> str:
 
 def socket_of(server: Server, cookie: str, **headers: str) -> connect:
     url = f"{server.url.replace('http', 'ws', 1)}/api/ws"
-    return connect(url, additional_headers={"Cookie": cookie, **headers})
+    return connect(url, additional_headers={"Cookie": cookie, **headers}, open_timeout=PATIENCE)
 
 
 async def call(socket: Any, method: str, **params: object) -> Any:

@@ -249,7 +249,9 @@ async def check_endpoint(
     if any(name in what for name in named):
         hidden = await send(http, request(endpoint, theirs))
         assert hidden.status_code == 404, what
-    if what.endswith("/skills/{name}/trust"):
+    if endpoint.scope.callers is CallerKind.LOCAL:
+        assert (await send(http, request(endpoint, mine))).status_code == 404, what
+    elif what.endswith("/skills/{name}/trust"):
         assert (await send(http, request(endpoint, mine))).status_code in {400, 404}, what
     elif not what.endswith(("/events", "/hooks/{name}", "GET /v1/conversations/{id}/items/{item}")):
         shown = await send(http, request(endpoint, mine))

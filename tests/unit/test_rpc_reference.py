@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+import clew
 from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.distribution import VERSION
 from clew.wire.openrpc import build_openrpc, render_document, render_page
+from scripts import web_types
 
 METHODS = BUILTIN_OPERATIONS.methods
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -31,6 +33,13 @@ def test_the_page_and_the_document_are_up_to_date() -> None:
     assert (REFERENCE / "rpc.md").read_text(encoding="utf-8") == render_page(METHODS), AGAIN
     told = (REFERENCE / "rpc.json").read_text(encoding="utf-8")
     assert told == render_document(VERSION, METHODS), AGAIN
+
+
+def test_the_types_of_the_dashboard_are_up_to_date() -> None:
+    written = (Path(clew.__file__).parent / "web" / web_types.FILE_NAME).read_text(encoding="utf-8")
+    assert written == web_types.render_types(), (
+        "write them anew: python -m scripts.web_types src/clew/web"
+    )
 
 
 def test_every_promised_method_is_there() -> None:

@@ -99,7 +99,7 @@ def build_app(
                 api.token,
                 api.origins,
                 lambda path: is_public(path) or any(site.is_public(path) for site in sites),
-                sites,
+                [site.identify for site in sites],
             ),
         ],
         exception_handlers={

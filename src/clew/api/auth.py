@@ -13,17 +13,19 @@ import structlog
 from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket
 
+from clew.api.caller import set_caller
 from clew.api.problems import INTERNAL_ERROR, Problem
-from clew.api.website import set_caller
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from clew.api.website import Website
+    from clew.api.caller import WebCaller
     from clew.config import Secret
+
+    Identify = Callable[[HTTPConnection], Awaitable[WebCaller | Problem | None]]
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +79,7 @@ class AuthMiddleware:
     only, and a web page elsewhere could still reach it through the person's browser (DNS
     rebinding, or a plain cross-site POST): so Host and Origin must be of this machine.
 
-    ``is_public`` says which paths need no token, and ``sites`` who is logged in without one.
+    ``is_public`` says which paths need no token, and ``identify`` who is logged in without one.
 
     Behind the middleware a path is as it was sent: a name in it may contain an escaped
     slash.
@@ -89,10 +91,10 @@ class AuthMiddleware:
         token: Secret | None,
         origins: Collection[str] = (),
         is_public: Callable[[str], bool] = PUBLIC_PATHS.__contains__,
-        sites: Sequence[Website] = (),
+        identify: Sequence[Identify] = (),
     ) -> None:
         self._app, self._token, self._origins = app, token, origins
-        self._is_public, self._sites = is_public, sites
+        self._is_public, self._identify = is_public, identify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in _PROTECTED_TYPES and not self._is_public(scope["path"]):
@@ -106,8 +108,8 @@ class AuthMiddleware:
 
     async def _find_problem(self, connection: HTTPConnection) -> Problem | None:
         if self._token is not None and bearer_token(connection) is None:
-            for site in self._sites:
-                caller = await site.identify(connection)
+            for identify in self._identify:
+                caller = await identify(connection)
                 if isinstance(caller, Problem):
                     return caller
                 if caller is not None:

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.api.auth import bearer_token
+from clew.api.caller import get_caller
 from clew.api.problems import invalid_request
-from clew.api.website import get_caller
 from clew.engine.request_service import make_request_key
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.routing import Route, compile_path
 
 from clew.api.authorization import authorize_call
+from clew.api.caller import limit_context
 from clew.api.endpoints import Endpoint
 from clew.api.http_call import HttpCall
 from clew.api.operation_endpoint import bind_operation, path_fields
-from clew.api.website import limit_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -187,6 +188,15 @@ class HookCallback:
 
     hook: str
     callback: Callable[..., object]
+
+    def make_function(self) -> Callable[..., object]:
+        """Return a function of its own, which may be marked: a bound method may not."""
+
+        @functools.wraps(self.callback)
+        def call(*args: object, **kwargs: object) -> object:
+            return self.callback(*args, **kwargs)
+
+        return call
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

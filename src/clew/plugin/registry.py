@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,7 +184,7 @@ class Features:
         """Yield a plugin for the hooks of each feature, with its name."""
         by_owner: dict[str, dict[str, object]] = {}
         for each in self.get(HookCallback):
-            marked = specs.hookimpl(_wrap_callback(each.value.callback))
+            marked = specs.hookimpl(each.value.make_function())
             by_owner.setdefault(each.owner, {})[each.value.hook] = marked
         for owner, hooks in by_owner.items():
             yield owner, SimpleNamespace(**hooks)
@@ -202,16 +201,6 @@ class Features:
 
 def _describe_owner(owner: str) -> str:
     return "Clew itself" if owner == CORE else f"the feature {owner!r}"
-
-
-def _wrap_callback(callback: Callable[..., object]) -> Callable[..., object]:
-    """Return a function of its own, which may be marked: a bound method may not."""
-
-    @functools.wraps(callback)
-    def call(*args: object, **kwargs: object) -> object:
-        return callback(*args, **kwargs)
-
-    return call
 
 
 class Registry:

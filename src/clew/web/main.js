@@ -1,3 +1,72 @@
-/** The entry of the dashboard. */
+/** The dashboard: the page that its address names, beside the list of conversations. */
 
-document.getElementById("app")?.append("Clew is running.")
+import { html, render, signal, useEffect } from "./lib.js"
+import { ChatPage, NewPage } from "./pages/chat.js"
+import { LoginPage } from "./pages/login.js"
+import { isSidebarOpen, Sidebar } from "./parts/sidebar.js"
+import { Toasts } from "./parts/toasts.js"
+import { address, replace } from "./router.js"
+import { checkLogin, isLoginNeeded, takeCode } from "./session.js"
+import { client, start } from "./stores/client.js"
+import { deliver } from "./stores/outbox.js"
+
+const loginTrouble = signal("")
+
+/** Pages by the first part of the address; others come in here. */
+/** @type {Record<string, (rest: string[]) => any>} */
+const PAGES = {
+  new: () => html`<${NewPage} />`,
+  c: ([name = "main"]) => html`<${ChatPage} name=${name} />`,
+}
+
+function Link() {
+  if (client.link.value !== "down") return null
+  return html`<div class="banner" role="status">The gateway cannot be reached. What you write is kept and sent later.</div>`
+}
+
+function App() {
+  const [page = "new", ...rest] = address.value
+  useEffect(() => {
+    if (!PAGES[page]) replace("new")
+  }, [page])
+  if (isLoginNeeded.value === null) return html`<div class="loading" role="status" aria-label="Loading"></div>`
+  if (isLoginNeeded.value) return html`<${LoginPage} reason=${loginTrouble.value} />`
+  return html`<div class="frame">
+    <${Sidebar} />
+    ${isSidebarOpen.value &&
+    html`<div
+      class="scrim"
+      onClick=${() => {
+        isSidebarOpen.value = false
+      }}
+    ></div>`}
+    <div class="content">
+      <${Link} />
+      ${(PAGES[page] ?? PAGES.new)?.(rest)}
+    </div>
+    <${Toasts} />
+  </div>`
+}
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  if (event.key === "Escape" && isSidebarOpen.value) isSidebarOpen.value = false
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return
+  if (event.key === "k") {
+    event.preventDefault()
+    isSidebarOpen.value = true
+    document.getElementById("search")?.focus()
+  }
+}
+
+async function main() {
+  const root = document.getElementById("app")
+  if (root) render(html`<${App} />`, root)
+  addEventListener("keydown", onKey)
+  loginTrouble.value = await takeCode()
+  await checkLogin()
+  start()
+  deliver()
+}
+
+main()

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from clew.api.auth import select_subprotocol
+from clew.api.caller import get_caller, limit_context
 from clew.api.idempotency import caller_id
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.subscriptions import ClientDisconnected
-from clew.api.website import get_caller, limit_context
 from clew.background import run_in_background
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ _MAX_LABEL: Final = 120
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Login:
+class BrowserLogin:
     """A browser that has logged in."""
 
     id: str
@@ -37,7 +37,9 @@ class Login:
 
 
 _COLUMNS: LiteralString = "id, scope, label, created_at, used_at, expires_at"
-_LOGINS: Final = RecordQuery(Login, f"SELECT {_COLUMNS} FROM dashboard_login", {"scope": Scope})
+_LOGINS: Final = RecordQuery(
+    BrowserLogin, f"SELECT {_COLUMNS} FROM dashboard_login", {"scope": Scope}
+)
 
 
 def make_secret() -> str:
@@ -57,7 +59,7 @@ def add_code(t: Tx, code: str, *, scope: Scope = LOCAL) -> int:
     return expires_at
 
 
-def use_code(t: Tx, code: str, cookie: str, *, label: str) -> Login | None:
+def use_code(t: Tx, code: str, cookie: str, *, label: str) -> BrowserLogin | None:
     """Log in with a code, which is used up; ``None`` if it is unknown, used or expired."""
     digest = _digest(code)
     row = t.fetch_one("SELECT scope, expires_at FROM dashboard_code WHERE digest = $1", digest)
@@ -68,9 +70,9 @@ def use_code(t: Tx, code: str, cookie: str, *, label: str) -> Login | None:
     return add_login(t, cookie, scope=Scope(str(row[0])), label=label)
 
 
-def add_login(t: Tx, cookie: str, *, label: str, scope: Scope = LOCAL) -> Login:
+def add_login(t: Tx, cookie: str, *, label: str, scope: Scope = LOCAL) -> BrowserLogin:
     """Store a login under the digest of its cookie."""
-    made = Login(
+    made = BrowserLogin(
         id=f"lgn_{secrets.token_hex(8)}",
         scope=scope,
         label=sanitize_text(label)[:_MAX_LABEL],
@@ -92,12 +94,12 @@ def add_login(t: Tx, cookie: str, *, label: str, scope: Scope = LOCAL) -> Login:
     return made
 
 
-def find_login(t: Tx, cookie: str) -> Login | None:
+def find_login(t: Tx, cookie: str) -> BrowserLogin | None:
     """Return the login of a cookie; ``None`` if it is revoked, expired or none of ours."""
     return _LOGINS.fetch_one(t, "WHERE digest = $1 AND expires_at > $2", _digest(cookie), t.now)
 
 
-def is_use_due(login: Login, now: int) -> bool:
+def is_use_due(login: BrowserLogin, now: int) -> bool:
     """Return whether the use of a login is to be stored."""
     return now - login.used_at > _millis(_USE_INTERVAL)
 
@@ -112,12 +114,12 @@ def store_use(t: Tx, login: str) -> None:
     )
 
 
-def list_logins(t: Tx) -> list[Login]:
+def list_logins(t: Tx) -> list[BrowserLogin]:
     """Return the logins that have not expired, the one used last first."""
     return _LOGINS.fetch_all(t, "WHERE expires_at > $1 ORDER BY used_at DESC, id", t.now)
 
 
-def revoke_login(t: Tx, login: str) -> Login:
+def revoke_login(t: Tx, login: str) -> BrowserLogin:
     """
     Remove a login, so that its cookie is worth nothing.
 

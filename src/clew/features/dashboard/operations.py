@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from clew.api.operation_call import OperationCall
     from clew.api.operations import AnyOperation
-    from clew.features.dashboard.logins import Login
+    from clew.features.dashboard.logins import BrowserLogin
     from clew.store.contract import Tx
 
 
@@ -53,7 +53,7 @@ class LoginParams(Params):
     login: str = Field(min_length=1, max_length=100)
 
 
-def describe_login(login: Login) -> dict[str, Any]:
+def describe_login(login: BrowserLogin) -> dict[str, Any]:
     """Return a login as programs get it."""
     return {
         "id": login.id,

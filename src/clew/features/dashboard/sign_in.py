@@ -13,9 +13,9 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
+from clew.api.caller import WebCaller
 from clew.api.problems import Problem
 from clew.api.request_body import read_body
-from clew.api.website import Caller
 from clew.core.scope import LOCAL
 from clew.errors import NotFound
 from clew.features.dashboard import logins
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clew.config import Secret
     from clew.engine.engine import Engine
-    from clew.features.dashboard.logins import Login
+    from clew.features.dashboard.logins import BrowserLogin
     from clew.features.dashboard.settings import DashboardSettings
 
 log = structlog.get_logger(__name__)
@@ -96,7 +96,7 @@ class SignIn:
         self._engine, self._settings, self._token = engine, settings, token
         self._failures: defaultdict[str, deque[float]] = defaultdict(deque)
 
-    async def identify(self, connection: HTTPConnection) -> Caller | Problem | None:
+    async def identify(self, connection: HTTPConnection) -> WebCaller | Problem | None:
         """Return whose cookie a request has; ``None`` without one that holds."""
         if not (self._settings.enabled and connection.scope["path"].startswith(_COOKIE_PATHS)):
             return None
@@ -109,7 +109,7 @@ class SignIn:
         login = await self._find_login(cookie)
         if login is None:
             return None
-        return Caller(
+        return WebCaller(
             viewer=login.scope,
             name=f"dashboard:{login.scope}",
             is_valid=partial(self._is_valid, cookie),
@@ -120,7 +120,7 @@ class SignIn:
         if problem := find_refusal(request, self._settings):
             return problem.to_response()
         caller = await self.identify(request)
-        is_needed = self._token is not None and not isinstance(caller, Caller)
+        is_needed = self._token is not None and not isinstance(caller, WebCaller)
         return JSONResponse({"needed": is_needed}, headers={"Cache-Control": "no-store"})
 
     async def log_in(self, request: Request) -> Response:
@@ -163,7 +163,7 @@ class SignIn:
     def _find_address(self, connection: HTTPConnection) -> PageAddress | None:
         return find_address(connection.headers.get("host", ""), self._settings.origins)
 
-    async def _find_login(self, cookie: str) -> Login | None:
+    async def _find_login(self, cookie: str) -> BrowserLogin | None:
         store = self._engine.feature_context.store
         login = await store.read(logins.find_login, cookie)
         if login is not None and logins.is_use_due(login, int(time.time() * 1000)):
@@ -173,7 +173,9 @@ class SignIn:
     async def _is_valid(self, cookie: str) -> bool:
         return await self._find_login(cookie) is not None
 
-    async def _make_login(self, given: LoginRequest, cookie: str, label: str) -> Login | None:
+    async def _make_login(
+        self, given: LoginRequest, cookie: str, label: str
+    ) -> BrowserLogin | None:
         store = self._engine.feature_context.store
         if given.code is not None:
             return await store.write(logins.use_code, given.code, cookie, label=label)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import HTTPConnection, Request
 
+    from clew.api.caller import WebCaller
     from clew.api.http_call import HttpServer
-    from clew.api.website import Caller
     from clew.features.dashboard.settings import DashboardSettings
 
 PAGE_PATH: Final = "/"
@@ -64,7 +64,7 @@ class DashboardSite(Website):
             Route(LOGOUT_PATH, sign_in.log_out, methods=["POST"]),
         )
 
-    async def identify(self, connection: HTTPConnection) -> Caller | Problem | None:
+    async def identify(self, connection: HTTPConnection) -> WebCaller | Problem | None:
         return None if self._sign_in is None else await self._sign_in.identify(connection)
 
     async def _show_page(self, request: Request) -> Response:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import clew
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FOLDER: Final = Path(clew.__file__).parent / "web"
+FOLDER: Final = Path(__file__).parents[2] / "web"
 INDEX_NAME: Final = "index.html"
 MEDIA_TYPES: Final = {
     ".css": "text/css; charset=utf-8",

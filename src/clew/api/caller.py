@@ -1,0 +1,46 @@
+"""People who are logged in at a website: what their requests may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.types import Scope as AsgiScope
+
+    from clew.api.operation_context import OperationContext
+    from clew.core.scope import Scope
+
+#: The key of a connection's caller in its ASGI scope.
+_CALLER_KEY: Final = "clew.caller"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebCaller:
+    """A person who is logged in at a website, instead of sending the token."""
+
+    #: The scope whose conversations are visible.
+    viewer: Scope
+    #: The caller to which idempotency keys belong: the same after the next login.
+    name: str
+    #: Returns whether the login still holds; long connections ask again and again.
+    is_valid: Callable[[], Awaitable[bool]]
+
+
+def set_caller(scope: AsgiScope, caller: WebCaller) -> None:
+    """Note who has sent a request."""
+    scope[_CALLER_KEY] = caller
+
+
+def get_caller(scope: AsgiScope) -> WebCaller | None:
+    """Return who has sent a request, if that person is logged in; ``None`` for the token."""
+    found = scope.get(_CALLER_KEY)
+    return found if isinstance(found, WebCaller) else None
+
+
+def limit_context(context: OperationContext, scope: AsgiScope) -> OperationContext:
+    """Return the context for a request, with what its caller may see."""
+    caller = get_caller(scope)
+    return context if caller is None else replace(context, viewer=caller.viewer)

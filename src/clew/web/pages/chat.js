@@ -1,0 +1,241 @@
+/** The page of one conversation. */
+
+import { html, signal, useEffect, useState } from "../lib.js"
+import { Approval } from "../parts/approval.js"
+import { Composer, insertion } from "../parts/composer.js"
+import { Gauge, ModelMenu } from "../parts/gauge.js"
+import { Icon } from "../parts/icon.js"
+import { Menu } from "../parts/menu.js"
+import { QueuedMessage, UnsentMessage } from "../parts/queue.js"
+import { isSidebarOpen } from "../parts/sidebar.js"
+import { Transcript } from "../parts/transcript.js"
+import { go, replace } from "../router.js"
+import { agent, client, messageOf } from "../stores/client.js"
+import { ConversationStore } from "../stores/conversation.js"
+import { reload, remove, rename } from "../stores/conversations.js"
+import { dropStored, outbox, stored, submit } from "../stores/outbox.js"
+import { showToast } from "../stores/toasts.js"
+import { exportMarkdown } from "../transcript_export.js"
+
+/** @import { Block } from "../entries.js" */
+/** @import { Attachment, DoubleText } from "../rpc_types.d.ts" */
+
+/** Replies of commands, which no log keeps, by conversation. */
+const replies = signal(/** @type {Array<{ conversation: string, text: string }>} */ ([]))
+
+/** @param {() => Promise<void>} work */
+async function attempt(work) {
+  try {
+    await work()
+  } catch (error) {
+    showToast(messageOf(error), { isError: true })
+  }
+}
+
+/**
+ * Run a chat command; it may lead to another conversation.
+ *
+ * @param {string} conversation
+ * @param {string} text
+ */
+const runCommand = (conversation, text) =>
+  attempt(async () => {
+    const reply = await client.call("commands.run", { conversation, text })
+    const place = reply.conversation ?? conversation
+    if (reply.text) replies.value = [...replies.value, { conversation: place, text: reply.text }]
+    if (reply.conversation && reply.conversation !== conversation) go("c", reply.conversation)
+    reload()
+  })
+
+/** @param {ConversationStore} store */
+function makeActions(store) {
+  return {
+    /** @param {Block} block */
+    edit: (block) =>
+      attempt(async () => {
+        await client.call("conversation.rewind", { conversation: store.id, to: block.seq - 1 })
+        insertion.value = block.text
+      }),
+    /** @param {Block} block */
+    rewind: (block) =>
+      attempt(async () => {
+        await client.call("conversation.rewind", { conversation: store.id, to: block.seq })
+      }),
+    /** @param {Block} block */
+    branch: (block) =>
+      attempt(async () => {
+        const made = await client.call("conversation.branch", { conversation: store.id, at: block.seq })
+        go("c", made.id)
+        reload()
+      }),
+    retry: () =>
+      attempt(async () => {
+        await client.call("conversation.retry", { conversation: store.id })
+      }),
+  }
+}
+
+/** @param {{ store: ConversationStore | null }} props */
+function Header({ store }) {
+  const conversation = store?.conversation.value
+  const title = store ? store.title.value || "Untitled" : "New conversation"
+  const items = () => {
+    if (!store || !conversation) return []
+    const ask = () => {
+      const told = prompt("Name of the conversation", store.title.value)
+      if (told !== null) rename(store.id, told)
+    }
+    return [
+      { label: "Rename", icon: "edit", run: ask },
+      { label: "Summarise older messages", icon: "tool", run: () => runCommand(store.id, "/compress") },
+      { label: "Export as Markdown", icon: "down", run: () => attempt(() => exportMarkdown(store.id, title)) },
+      {
+        label: "Delete",
+        icon: "trash",
+        isDangerous: true,
+        run: async () => {
+          await remove(conversation)
+          go("new")
+        },
+      },
+    ]
+  }
+  return html`<header class="header">
+    <button
+      type="button"
+      class="icon-button only-narrow"
+      aria-label="Conversations"
+      aria-expanded=${isSidebarOpen.value}
+      onClick=${() => {
+        isSidebarOpen.value = !isSidebarOpen.value
+      }}
+    >
+      <${Icon} name="menu" />
+    </button>
+    <h1 title=${title}>${title}</h1>
+    ${conversation?.origin &&
+    html`<a class="lineage" href=${`#/c/${encodeURIComponent(conversation.origin.id)}`}>
+      <${Icon} name="branch" size="14" />branch
+    </a>`}
+    ${conversation && html`<${Menu} label="Actions" items=${items()} />`}
+  </header>`
+}
+
+/** @param {{ store: ConversationStore }} props */
+function Status({ store }) {
+  const isRunning = store.isRunning.value
+  const isAsking = store.approvals.value.length > 0
+  const words = isAsking ? "Waiting for your approval" : isRunning ? "Working" : ""
+  const live = store.live.value
+  const isQuiet = isRunning && !isAsking && !live.text && !live.thinking
+  return html`<div role="status" class="sr-only">${words}</div>
+    ${isQuiet && html`<div class="working" aria-hidden="true"><span></span><span></span><span></span></div>`}`
+}
+
+/** @param {{ name: string }} props an id */
+export function ChatPage({ name }) {
+  const [store, setStore] = useState(() => new ConversationStore(name))
+  useEffect(() => {
+    const made = store.name === name ? store : new ConversationStore(name)
+    setStore(made)
+    made.open()
+    return () => made.close()
+  }, [name])
+  useEffect(() => {
+    // What is stored stands in the conversation once anything was heard of it.
+    if (store.changes.value) dropStored()
+  }, [store.changes.value])
+  const title = store.title.value
+  useEffect(() => {
+    document.title = title ? `${title} · Clew` : "Clew"
+    reload()
+  }, [title])
+
+  /**
+   * @param {string} text
+   * @param {Attachment[]} attachments
+   * @param {DoubleText} [rule]
+   */
+  const send = (text, attachments, rule) => {
+    if (text.startsWith("/") && !attachments.length) runCommand(store.id, text.trim())
+    else submit(store.id, text, { attachments, rule })
+  }
+  const stop = () =>
+    attempt(async () => {
+      await client.call("turn.interrupt", { conversation: store.id })
+    })
+  const isConnected = client.link.value === "up"
+  const unsent = outbox.value.filter((item) => item.target === store.id)
+  const told = replies.value.filter((one) => one.conversation === store.id)
+  const actions = makeActions(store)
+  return html`<main class="page">
+    <${Header} store=${store} />
+    <${Transcript} key=${store.name} store=${store} actions=${actions}>
+      ${told.map((one, n) => html`<pre class="note reply" key=${n}>${one.text}</pre>`)}
+      ${store.trouble.value && html`<p class="note error-text" role="alert">${store.trouble.value}</p>`}
+      ${store.isGone.value && html`<p class="note">This conversation was deleted.</p>`}
+      ${store.approvals.value.map((one) => html`<${Approval} key=${one.id} approval=${one} />`)}
+      <${Status} store=${store} />
+      ${store.queue.value.map((item) => html`<${QueuedMessage} key=${item.inbox_id} item=${item} />`)}
+      ${unsent.map((item) => html`<${UnsentMessage} key=${item.key} item=${item} isConnected=${isConnected} />`)}
+    <//>
+    <${Composer}
+      draftKey=${store.name}
+      isRunning=${store.isRunning.value}
+      send=${send}
+      stop=${stop}
+      footer=${html`<${ModelMenu} conversation=${store.id} model=${store.state.value?.model ?? ""} />
+        <${Gauge} usage=${store.usage.value} />`}
+    />
+  </main>`
+}
+
+/** A conversation that begins with its first message. */
+export function NewPage() {
+  // One name for each visit: a message that is sent again leads to the same conversation.
+  const [name] = useState(() => `web-${makeName()}`)
+  const isConnected = client.link.value === "up"
+  const unsent = outbox.value.filter((item) => item.target.startsWith("web-"))
+  const begun = stored.value
+  useEffect(() => {
+    document.title = "Clew"
+  }, [])
+  useEffect(() => {
+    if (!begun?.target.startsWith("web-")) return
+    stored.value = null
+    dropStored()
+    replace("c", begun.conversation)
+    reload()
+  }, [begun])
+  /**
+   * @param {string} text
+   * @param {Attachment[]} attachments
+   */
+  const send = (text, attachments) => {
+    if (text.startsWith("/") && !attachments.length) runCommand("main", text.trim())
+    else submit(name, text, { attachments })
+  }
+  return html`<main class="page">
+    <${Header} store=${null} />
+    <div class="transcript-frame">
+      <div class="transcript">
+        <div class="column">
+          ${unsent.length
+            ? unsent.map((item) => html`<${UnsentMessage} key=${item.key} item=${item} isConnected=${isConnected} />`)
+            : html`<div class="welcome"><p>What shall we do?</p></div>`}
+        </div>
+      </div>
+    </div>
+    <${Composer}
+      draftKey="new"
+      isRunning=${false}
+      send=${send}
+      stop=${() => {}}
+      footer=${html`<span class="model">${agent.value?.model.split(":").at(-1) ?? ""}</span>`}
+    />
+  </main>`
+}
+
+function makeName() {
+  return [...crypto.getRandomValues(new Uint8Array(6))].map((one) => one.toString(16).padStart(2, "0")).join("")
+}

@@ -1,0 +1,128 @@
+/** The list of conversations, with search. */
+
+import { formatWhen } from "../format.js"
+import { html, signal, useEffect } from "../lib.js"
+import { address, go, link } from "../router.js"
+import { logOut } from "../session.js"
+import { agent, client } from "../stores/client.js"
+import { conversations, hasMore, hits, isListed, loadMore, query, reload, remove, rename, search } from "../stores/conversations.js"
+import { Icon } from "./icon.js"
+import { Menu } from "./menu.js"
+
+/** @import { ConversationShape, HitShape } from "../rpc_types.d.ts" */
+
+/** Whether the list is open where it lies over the conversation. */
+export const isSidebarOpen = signal(false)
+const RELOAD_EVERY = 30_000
+
+/** @param {{ conversation: ConversationShape, isCurrent: boolean }} props */
+function Row({ conversation, isCurrent }) {
+  const title = conversation.title ?? "Untitled"
+  const ask = () => {
+    const told = prompt("Name of the conversation", conversation.title ?? "")
+    if (told !== null) rename(conversation.id, told)
+  }
+  const drop = async () => {
+    await remove(conversation)
+    if (isCurrent) go("new")
+  }
+  return html`<li class=${isCurrent ? "row current" : "row"}>
+    <a
+      href=${link("c", conversation.id)}
+      aria-current=${isCurrent ? "page" : undefined}
+      onClick=${() => {
+        isSidebarOpen.value = false
+      }}
+    >
+      <span class="row-title">${title}</span>
+      <span class="row-when">${formatWhen(conversation.updated_at)}</span>
+    </a>
+    <${Menu}
+      label=${`Actions for ${title}`}
+      items=${[
+        { label: "Rename", icon: "edit", run: ask },
+        { label: "Delete", icon: "trash", run: drop, isDangerous: true },
+      ]}
+    />
+  </li>`
+}
+
+/**
+ * The words that were found, marked.
+ *
+ * @param {{ hit: HitShape }} props
+ */
+function Hit({ hit }) {
+  const parts = hit.snippet.split(/[\[\]]/)
+  return html`<li class="row hit">
+    <a
+      href=${link("c", hit.conversation)}
+      onClick=${() => {
+        isSidebarOpen.value = false
+      }}
+    >
+      <span class="row-title">${hit.title ?? "Untitled"}</span>
+      <span class="row-snippet">${parts.map((part, n) => (n % 2 ? html`<mark>${part}</mark>` : part))}</span>
+    </a>
+  </li>`
+}
+
+export function Sidebar() {
+  useEffect(() => {
+    reload()
+    const timer = setInterval(() => {
+      if (!document.hidden && client.link.value === "up") reload()
+    }, RELOAD_EVERY)
+    return () => clearInterval(timer)
+  }, [])
+  const current = address.value[0] === "c" ? address.value[1] : null
+  const isSearching = query.value.trim() !== ""
+  return html`<nav class=${isSidebarOpen.value ? "sidebar open" : "sidebar"} aria-label="Conversations">
+    <div class="sidebar-head">
+      <a class="brand" href="#/new">Clew</a>
+      <a
+        class="icon-button"
+        href="#/new"
+        title="New conversation"
+        aria-label="New conversation"
+        onClick=${() => {
+          isSidebarOpen.value = false
+        }}
+      >
+        <${Icon} name="plus" />
+      </a>
+    </div>
+    <div class="search">
+      <${Icon} name="search" size="16" />
+      <input
+        id="search"
+        type="search"
+        placeholder="Search"
+        aria-label="Search conversations and messages"
+        value=${query.value}
+        onInput=${(/** @type {any} */ event) => search(event.currentTarget.value)}
+      />
+    </div>
+    <div class="rows">
+      <ul>
+        ${conversations.value.map(
+          (one) => html`<${Row} key=${one.id} conversation=${one} isCurrent=${one.id === current} />`,
+        )}
+      </ul>
+      ${hits.value.length > 0 &&
+      html`<h2 class="rows-head">Messages</h2>
+        <ul>
+          ${hits.value.map((hit) => html`<${Hit} key=${`${hit.conversation}.${hit.seq}`} hit=${hit} />`)}
+        </ul>`}
+      ${isListed.value &&
+      !conversations.value.length &&
+      !hits.value.length &&
+      html`<p class="empty">${isSearching ? "Nothing found" : "No conversations yet"}</p>`}
+      ${hasMore.value && html`<button type="button" class="quiet-button more" onClick=${loadMore}>Show more</button>`}
+    </div>
+    <div class="sidebar-foot">
+      <span class="muted">${agent.value ? `${agent.value.offline ? "offline model" : agent.value.model}` : ""}</span>
+      <${Menu} label="More" items=${[{ label: "Log out", run: logOut }]} />
+    </div>
+  </nav>`
+}

@@ -1,0 +1,620 @@
+// Made by `python -m scripts.web_types src/clew/web`: do not edit.
+
+export interface AgentShape {
+  version: string
+  model: string
+  offline: boolean
+  tools: Array<string>
+  home: string
+}
+
+export interface ApprovalShape {
+  id: string
+  turn: string
+  call: string
+  tool: string
+  args: string
+  state: "open" | "approved" | "denied" | "expired"
+  asked_at: string
+  expires_at: string
+  answered_by: string | null
+  note: string | null
+  why?: string | null
+  offer?: string | null
+  preview?: string | null
+}
+
+export interface Approvals {
+  items: Array<ApprovalShape>
+}
+
+export interface Attachment {
+  name: string
+  media_type?: string
+  data: string
+}
+
+export interface BranchParams {
+  conversation: string
+  at?: number | null
+  title?: string | null
+  name?: string | null
+}
+
+export interface CancelParams {
+  inbox_id: string
+}
+
+export interface Cancelled {
+  cancelled: boolean
+}
+
+export interface Closed {
+  conversation: string
+  ends: boolean
+}
+
+export interface CommandReply {
+  text: string
+  conversation: string | null
+  inbox_id: string | null
+}
+
+export interface CommandShape {
+  name: string
+  aliases: Array<string>
+  arguments: string
+  help: string
+  control: boolean
+}
+
+export interface Commands {
+  items: Array<CommandShape>
+}
+
+export interface CompactParams {
+  session_id: string
+  focus?: string | null
+  dry_run?: boolean
+  undo?: boolean
+}
+
+export interface Compaction {
+  moved: boolean
+  session: string
+  messages_before: number
+  messages_after: number
+  tokens_before: number
+  tokens_after: number
+  note: string
+  goes?: Array<LineShape> | null
+  stays?: Array<LineShape> | null
+}
+
+export interface CompleteParams {
+  text: string
+  cursor?: number | null
+  folder?: string | null
+}
+
+export interface Completion {
+  text: string
+  kind: "command" | "file" | "folder"
+  help: string
+}
+
+export interface Completions {
+  start: number
+  end: number
+  items: Array<Completion>
+}
+
+export interface ConfigGetParams {
+  key?: string | null
+}
+
+export interface ConfigSetParams {
+  key: string
+  value: any
+}
+
+export interface ConversationList {
+  items: Array<ConversationShape>
+  next: string | null
+}
+
+export interface ConversationShape {
+  id: string
+  title: string | null
+  head_session: string
+  scope: string
+  entries: number
+  created_at: string
+  updated_at: string
+  routes: Array<string>
+  origin: OriginShape | null
+  sessions: Array<SessionShape>
+}
+
+export interface DeletedNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "deleted"
+}
+
+export interface DeletedShape {
+  deleted: string
+  undo_until: string | null
+}
+
+export interface DeltaNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "delta"
+  turn: string
+  kind: "text" | "thinking"
+  text: string
+}
+
+export interface Description {
+  openrpc: string
+  info: Record<string, any>
+  methods: Array<Record<string, any>>
+  components: Record<string, any>
+}
+
+export interface EditParams {
+  inbox_id: string
+  text: string
+}
+
+export interface Edited {
+  edited: boolean
+}
+
+export interface EndedNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "ended"
+  reason: string
+}
+
+export interface EntriesParams {
+  conversation: string
+  after?: number
+  before?: number | null
+  limit?: number
+}
+
+export interface EntryList {
+  items: Array<EntryShape>
+  next: string | null
+}
+
+export interface EntryNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "entry"
+  kind: "message" | "attempt" | "event"
+  turn: string | null
+  role: "user" | "assistant" | "tool" | null
+  text: string
+  message: any
+  created_at: string
+}
+
+export interface EntryShape {
+  seq: number
+  kind: "message" | "attempt" | "event"
+  session: string
+  turn: string | null
+  role: "user" | "assistant" | "tool" | null
+  text: string
+  message: any
+  created_at: string
+}
+
+export interface GrantShape {
+  id: string
+  says: string
+  tool: string
+  scope: string
+  conversation: string | null
+  by: string
+  created_at: string
+  expires_at: string | null
+  revoked_at: string | null
+}
+
+export interface Grants {
+  items: Array<GrantShape>
+}
+
+export interface HitList {
+  items: Array<HitShape>
+  next: string | null
+}
+
+export interface HitShape {
+  conversation: string
+  seq: number
+  role: "user" | "assistant" | "tool"
+  title: string | null
+  snippet: string
+  created_at: string
+}
+
+export interface InputResult {
+  inbox_id: string
+  conversation: string
+  seq: number
+  outcome: "turn" | "merged" | "steered" | "executed" | "cancelled" | "rejected"
+  turn: string | null
+  turn_outcome: "answered" | "failed" | "cancelled" | null
+  text: string
+  code: string | null
+  note: string | null
+  cut: boolean
+}
+
+export interface Interrupted {
+  stopping: boolean
+}
+
+export interface LineShape {
+  seq: number | null
+  role: string
+  text: string
+  tokens: number
+  message: any
+}
+
+export interface ListParams {
+  query?: string
+  cursor?: string | null
+  limit?: number
+  adhoc?: boolean
+}
+
+export interface MessageAnswer {
+  inbox_id: string
+  conversation: string
+  state: "queued" | "running" | "waiting" | "done"
+  turn: string | null
+  text: string
+  error: string | null
+  approvals: Array<ApprovalShape>
+}
+
+export interface ModelListParams {
+  conversation?: string | null
+}
+
+export interface ModelSetParams {
+  conversation: string
+  model: string
+}
+
+export interface Models {
+  items: Array<string>
+  current: string
+}
+
+export interface Named {
+  conversation: string
+}
+
+export interface NewParams {
+  name?: string
+  title?: string | null
+}
+
+export interface NoParams {
+}
+
+export interface OpenParams {
+  conversation?: string
+  title?: string | null
+}
+
+export interface Opened {
+  conversation: ConversationShape
+  state: StateShape
+}
+
+export interface OriginShape {
+  id: string
+  seq: number | null
+}
+
+export interface Queue {
+  items: Array<QueuedShape>
+}
+
+export interface QueuedShape {
+  inbox_id: string
+  kind: "message" | "command" | "expiry" | "completion"
+  text: string
+  double_text: "queue" | "steer" | "collect" | "interrupt" | "rollback" | "reject"
+  received_at: string
+}
+
+export interface RenameParams {
+  conversation: string
+  title: string | null
+}
+
+export interface RespondParams {
+  approval: string
+  approve: boolean
+  note?: string | null
+  keep?: "hour" | "always" | null
+}
+
+export interface ResultParams {
+  inbox_id: string
+}
+
+export interface ResumeParams {
+  conversation: string
+  name?: string
+}
+
+export interface RetractedNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "retracted"
+  turn: string
+  reason: string
+}
+
+export interface Retried {
+  conversation: string
+  session: string
+  text: string
+  inbox_id: string
+}
+
+export interface RevokeParams {
+  grant: string
+}
+
+export interface RewindParams {
+  conversation: string
+  to: number
+}
+
+export interface RunParams {
+  text: string
+  conversation?: string
+}
+
+export interface SearchParams {
+  query: string
+  cursor?: string | null
+  limit?: number
+}
+
+export interface SessionShape {
+  id: string
+  predecessor: string | null
+  opened_at: string
+  opened_by: string
+  opened_seq?: number
+  ended_at: string | null
+  end_reason: string | null
+  messages: number
+}
+
+export interface SettingList {
+  items: Array<SettingShape>
+  file: string
+}
+
+export interface SettingShape {
+  key: string
+  value: any
+  origin: string
+}
+
+export interface SettingWritten {
+  key: string
+  file: string
+  restart: boolean
+  note: string
+}
+
+export interface SnapshotNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "snapshot"
+  turn: string
+  text: string
+}
+
+export interface SpanShape {
+  first: number
+  last: number
+}
+
+export interface StateNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "state"
+  state: StateShape
+}
+
+export interface StateShape {
+  title: string | null
+  head_session: string
+  closed: boolean
+  model: string
+  turn: TurnShape | null
+  queue: Array<QueuedShape>
+  approvals: Array<ApprovalShape>
+  taken_back: Array<SpanShape>
+}
+
+export interface Status {
+  conversation: ConversationShape
+  state: StateShape
+  usage: UsageShape
+}
+
+export interface SubmitParams {
+  session_id: string
+  text: string
+  attachments?: Array<Attachment> | null
+  double_text?: "auto" | "queue" | "steer" | "collect" | "interrupt" | "rollback" | "reject" | null
+  key?: string | null
+}
+
+export interface Submitted {
+  inbox_id: string
+  conversation: string
+  session: string
+  position: number
+}
+
+export interface SubscribeParams {
+  conversation: string
+  after?: number
+  live?: boolean
+}
+
+export interface Subscribed {
+  conversation: string
+  session: string
+  after: number
+  seq: number
+}
+
+export interface ToolNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "tool"
+  turn: string
+  call: string
+  tool: string
+  args: string
+  status: string | null
+}
+
+export interface TurnBegunNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "turn_begun"
+  turn: string
+}
+
+export interface TurnClosedNotice {
+  conversation: string
+  session: string
+  seq: number
+  type: "turn_closed"
+  turn: string
+  outcome: "answered" | "failed" | "cancelled" | null
+  error: string | null
+  code: string | null
+  trace?: string | null
+}
+
+export interface TurnShape {
+  id: string
+  state: "running" | "waiting"
+  stopping: boolean
+  started_at: string
+}
+
+export interface UndeleteParams {
+  conversation: string
+}
+
+export interface UndoParams {
+  conversation: string
+  back?: number
+}
+
+export interface Undone {
+  conversation: string
+  session: string
+  text: string
+}
+
+export interface Unsubscribed {
+  unsubscribed: boolean
+}
+
+export interface UsageShape {
+  input_tokens: number
+  cached_tokens: number
+  output_tokens: number
+  cost: number | null
+  context_tokens: number
+  context_window: number | null
+}
+
+export interface WaitParams {
+  inbox_id: string
+  seconds?: number
+}
+
+export interface WentBack {
+  conversation: string
+  session: string
+}
+
+export interface Methods {
+  "conversation.open": { params: { conversation?: string; title?: string | null }, result: Opened }
+  "conversation.new": { params: { name?: string; title?: string | null }, result: Opened }
+  "conversation.resume": { params: { conversation: string; name?: string }, result: Opened }
+  "conversation.close": { params: { conversation: string }, result: Closed }
+  "conversation.end": { params: { conversation: string }, result: ConversationShape }
+  "conversation.list": { params: { query?: string; cursor?: string | null; limit?: number; adhoc?: boolean }, result: ConversationList }
+  "conversation.status": { params: { conversation: string }, result: Status }
+  "conversation.entries": { params: { conversation: string; after?: number; before?: number | null; limit?: number }, result: EntryList }
+  "conversation.search": { params: { query: string; cursor?: string | null; limit?: number }, result: HitList }
+  "conversation.rename": { params: { conversation: string; title: string | null }, result: ConversationShape }
+  "conversation.branch": { params: { conversation: string; at?: number | null; title?: string | null; name?: string | null }, result: ConversationShape }
+  "conversation.rewind": { params: { conversation: string; to: number }, result: WentBack }
+  "conversation.undo": { params: { conversation: string; back?: number }, result: Undone }
+  "conversation.retry": { params: { conversation: string }, result: Retried }
+  "conversation.delete": { params: { conversation: string }, result: DeletedShape }
+  "conversation.undelete": { params: { conversation: string }, result: ConversationShape }
+  "session.compact": { params: { session_id: string; focus?: string | null; dry_run?: boolean; undo?: boolean }, result: Compaction }
+  "prompt.submit": { params: { session_id: string; text: string; attachments?: Array<Attachment> | null; double_text?: "auto" | "queue" | "steer" | "collect" | "interrupt" | "rollback" | "reject" | null; key?: string | null }, result: Submitted }
+  "prompt.result": { params: { inbox_id: string }, result: InputResult }
+  "prompt.wait": { params: { inbox_id: string; seconds?: number }, result: MessageAnswer }
+  "turn.interrupt": { params: { conversation: string }, result: Interrupted }
+  "approval.list": { params: { conversation: string }, result: Approvals }
+  "approval.respond": { params: { approval: string; approve: boolean; note?: string | null; keep?: "hour" | "always" | null }, result: ApprovalShape }
+  "grant.list": { params: {  }, result: Grants }
+  "grant.revoke": { params: { grant: string }, result: GrantShape }
+  "queue.list": { params: { conversation: string }, result: Queue }
+  "queue.cancel": { params: { inbox_id: string }, result: Cancelled }
+  "queue.edit": { params: { inbox_id: string; text: string }, result: Edited }
+  "events.subscribe": { params: { conversation: string; after?: number; live?: boolean }, result: Subscribed }
+  "events.unsubscribe": { params: { conversation: string }, result: Unsubscribed }
+  "commands.list": { params: {  }, result: Commands }
+  "commands.run": { params: { text: string; conversation?: string }, result: CommandReply }
+  "complete": { params: { text: string; cursor?: number | null; folder?: string | null }, result: Completions }
+  "config.get": { params: { key?: string | null }, result: SettingList }
+  "config.set": { params: { key: string; value: any }, result: SettingWritten }
+  "model.list": { params: { conversation?: string | null }, result: Models }
+  "model.set": { params: { conversation: string; model: string }, result: Models }
+  "agent.describe": { params: {  }, result: AgentShape }
+  "rpc.discover": { params: {  }, result: Description }
+}
+
+export type Notice = DeletedNotice | DeltaNotice | EndedNotice | EntryNotice | RetractedNotice | SnapshotNotice | StateNotice | ToolNotice | TurnBegunNotice | TurnClosedNotice
+
+export type DoubleText = NonNullable<Methods["prompt.submit"]["params"]["double_text"]>

@@ -1,0 +1,101 @@
+/** The list of conversations, with what is searched for. */
+
+import { signal } from "../lib.js"
+import { client, messageOf } from "./client.js"
+import { showToast } from "./toasts.js"
+
+/** @import { ConversationShape, HitShape } from "../rpc_types.d.ts" */
+
+export const query = signal("")
+export const conversations = signal(/** @type {ConversationShape[]} */ ([]))
+/** Messages with the words that are searched for. */
+export const hits = signal(/** @type {HitShape[]} */ ([]))
+export const isListed = signal(false)
+const next = signal(/** @type {string | null} */ (null))
+const LEAST_LETTERS = 3
+let lastLoad = 0
+
+export const hasMore = next
+
+/** Load the first page again. */
+export async function reload() {
+  const load = ++lastLoad
+  const wanted = query.value.trim()
+  const listing = client.call("conversation.list", { query: wanted })
+  const searching =
+    wanted.length >= LEAST_LETTERS ? client.call("conversation.search", { query: wanted, limit: 8 }) : null
+  try {
+    const [page, found] = await Promise.all([listing, searching])
+    if (load !== lastLoad) return
+    conversations.value = page.items
+    next.value = page.next
+    hits.value = found?.items ?? []
+    isListed.value = true
+  } catch (error) {
+    if (load === lastLoad) showToast(messageOf(error), { isError: true })
+  }
+}
+
+/** Load one more page. */
+export async function loadMore() {
+  if (!next.value) return
+  const load = lastLoad
+  const page = await client.call("conversation.list", { query: query.value.trim(), cursor: next.value })
+  if (load !== lastLoad) return
+  const known = new Set(conversations.value.map((one) => one.id))
+  conversations.value = [...conversations.value, ...page.items.filter((one) => !known.has(one.id))]
+  next.value = page.next
+}
+
+let timer = 0
+
+/**
+ * Search as a person types.
+ *
+ * @param {string} text
+ */
+export function search(text) {
+  query.value = text
+  clearTimeout(timer)
+  timer = setTimeout(reload, 150)
+}
+
+/**
+ * Delete a conversation; the message about it has the way back.
+ *
+ * @param {ConversationShape} conversation
+ */
+export async function remove(conversation) {
+  try {
+    await client.call("conversation.delete", { conversation: conversation.id })
+    showToast(`Deleted “${conversation.title ?? "Untitled"}”`, {
+      action: { label: "Undo", run: () => restore(conversation.id) },
+    })
+    await reload()
+  } catch (error) {
+    showToast(messageOf(error), { isError: true })
+  }
+}
+
+/** @param {string} id */
+async function restore(id) {
+  try {
+    await client.call("conversation.undelete", { conversation: id })
+    await reload()
+  } catch (error) {
+    showToast(messageOf(error), { isError: true })
+  }
+}
+
+/**
+ * @param {string} id
+ * @param {string} title
+ */
+export async function rename(id, title) {
+  try {
+    await client.call("conversation.rename", { conversation: id, title: title.trim() || null })
+    await reload()
+  } catch (error) {
+    showToast(messageOf(error), { isError: true })
+  }
+}
