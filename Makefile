@@ -66,6 +66,7 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated 
 	step "ruff format (make format mends it)" $(BIN)/ruff format --check --quiet .; \
 	step "ruff check" $(BIN)/ruff check --quiet .; \
 	step "basedpyright" $(BIN)/basedpyright; \
+	step "tsc (the dashboard)" $(BIN)/python -m scripts.check_web; \
 	step "lint-imports" $(BIN)/lint-imports --no-logo; \
 	step "rules of the project: budgets, names, dependencies, sentences, waits, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
 	[ -z "$$failed" ]

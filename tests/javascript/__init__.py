@@ -1,4 +1,4 @@
-"""Clients of other people that are written in JavaScript, as npm installs them."""
+"""Programs of other people that are written in JavaScript, as npm installs them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ _NODE = Path(executable.ROOT_DIR) / "bin/node"
 _NPM = Path(executable.ROOT_DIR) / "lib/node_modules/npm/bin/npm-cli.js"
 #: Seconds after which a test gives up waiting.
 _PATIENCE = 300
+
+
+def read_module(name: str) -> str:
+    """Return the text of a file of an installed package."""
+    return (_install() / "node_modules" / name).read_text(encoding="utf-8")
+
+
+def find_type_errors(project: Path) -> str:
+    """Return what the compiler of TypeScript says of a project; "" for nothing."""
+    compiler = _install() / "node_modules" / "typescript" / "bin" / "tsc"
+    command = [_NODE, compiler, "--project", project]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    return done.stdout + done.stderr
 
 
 def run_script(name: str, *arguments: str) -> Any:

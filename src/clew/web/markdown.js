@@ -18,12 +18,14 @@ const parser = new MarkdownIt({ html: false, linkify: true, breaks: true })
 parser.validateLink = (url) => ALLOWED_LINK.test(url.trim())
 parser.renderer.rules.image = (tokens, index) => {
   const token = tokens[index]
+  if (!token) return ""
   const url = parser.utils.escapeHtml(String(token.attrGet("src") ?? ""))
   const name = parser.utils.escapeHtml(token.content || String(token.attrGet("src") ?? ""))
   return `<a href="${url}">${name}</a>`
 }
 parser.renderer.rules.fence = (tokens, index) => {
   const token = tokens[index]
+  if (!token) return ""
   const language = LANGUAGE.exec(token.info.trim())?.[0] ?? ""
   const code = parser.utils.escapeHtml(token.content)
   return `<pre title="${parser.utils.escapeHtml(language)}"><code>${code}</code></pre>`

@@ -135,6 +135,8 @@ function Status({ store }) {
 /** @param {{ name: string }} props an id */
 export function ChatPage({ name }) {
   const [store, setStore] = useState(() => new ConversationStore(name))
+  /** Counts what was sent: a person who sends wants to see the end. */
+  const [sent, setSent] = useState(0)
   useEffect(() => {
     const made = store.name === name ? store : new ConversationStore(name)
     setStore(made)
@@ -157,6 +159,7 @@ export function ChatPage({ name }) {
    * @param {DoubleText} [rule]
    */
   const send = (text, attachments, rule) => {
+    setSent(sent + 1)
     if (text.startsWith("/") && !attachments.length) runCommand(store.id, text.trim())
     else submit(store.id, text, { attachments, rule })
   }
@@ -170,7 +173,7 @@ export function ChatPage({ name }) {
   const actions = makeActions(store)
   return html`<main class="page">
     <${Header} store=${store} />
-    <${Transcript} key=${store.name} store=${store} actions=${actions}>
+    <${Transcript} key=${store.name} store=${store} actions=${actions} sent=${sent}>
       ${told.map((one, n) => html`<pre class="note reply" key=${n}>${one.text}</pre>`)}
       ${store.trouble.value && html`<p class="note error-text" role="alert">${store.trouble.value}</p>`}
       ${store.isGone.value && html`<p class="note">This conversation was deleted.</p>`}

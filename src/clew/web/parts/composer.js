@@ -134,7 +134,7 @@ export function Composer({ draftKey, isRunning, send, stop, footer }) {
     html`<div class="attachments">
       ${files.map(
         (file, n) => html`<span class="file" key=${n}>
-          ${file.media_type.startsWith("image/") &&
+          ${file.media_type?.startsWith("image/") &&
           html`<img src=${`data:${file.media_type};base64,${file.data}`} alt="" />`}
           <span>${file.name}</span>
           <button

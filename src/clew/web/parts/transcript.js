@@ -46,11 +46,12 @@ function Rewound({ blocks, actions }) {
   </div>`
 }
 
-/** @param {{ store: ConversationStore, actions: Actions, children?: any }} props */
-export function Transcript({ store, actions, children }) {
+/** @param {{ store: ConversationStore, actions: Actions, sent: number, children?: any }} props */
+export function Transcript({ store, actions, sent, children }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null))
   const isAtEnd = useRef(true)
   const height = useRef(0)
+  const top = useRef(0)
   const [isAway, setAway] = useState(false)
   const blocks = store.blocks.value
   const live = store.live.value
@@ -60,8 +61,11 @@ export function Transcript({ store, actions, children }) {
   const lastAnswer = store.isRunning.value ? null : blocks.findLast((block) => block.kind === "answer" || block.kind === "user")
 
   const toEnd = () => {
-    if (box.current) box.current.scrollTop = box.current.scrollHeight
+    if (!box.current) return
+    isAtEnd.current = true
+    box.current.scrollTop = box.current.scrollHeight
   }
+  useLayoutEffect(toEnd, [sent])
   useLayoutEffect(() => {
     const area = box.current
     // What was added above must not move what is read.
@@ -82,7 +86,11 @@ export function Transcript({ store, actions, children }) {
   const onScroll = () => {
     const area = box.current
     if (!area) return
-    isAtEnd.current = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR
+    // What grows below moves the end away from a person, who did not move: only going up leaves it.
+    const isNear = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR
+    if (isNear) isAtEnd.current = true
+    else if (area.scrollTop < top.current) isAtEnd.current = false
+    top.current = area.scrollTop
     setAway(!isAtEnd.current)
     if (area.scrollTop < EARLY && store.first.value > 1) store.loadOlder()
   }
