@@ -273,6 +273,7 @@ def make_command_registry(features: Features) -> CommandRegistry:
             help=one.help,
             control=True,
             operator=one.operator,
+            takes_prefixed=one.takes_prefixed,
             run=partial(_run_feature_command, one),
         )
         commands = commands.with_commands([made], owner=f"the feature {declared.owner!r}")

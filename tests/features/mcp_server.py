@@ -31,7 +31,7 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
     told = {"instructions": read_plan().get("instructions")}
     return {
         "protocolVersion": params["protocolVersion"],
-        "capabilities": {"tools": {"listChanged": True}, "resources": {}},
+        "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}},
         "serverInfo": {"name": "test", "version": "1"},
         **{name: text for name, text in told.items() if text},
     }
@@ -81,12 +81,38 @@ def call_tool(params: dict[str, Any]) -> dict[str, Any] | None:
             text = "x" * 5_000_000
         case "fail":
             raise Refused(_FAILED, "it does not work")
+        case "ask":
+            text = json.dumps(ask_for(plan["asks"]))
         case "look":
             seen = {"there": Path(plan["place"]).exists(), "env": dict(os.environ)}
             text = json.dumps(seen)
         case _:
             pass
     return {"content": [{"type": "text", "text": text}]}
+
+
+def ask_for(method: str) -> dict[str, Any]:
+    """Ask the client for something; what it answers."""
+    params: dict[str, Any] = {
+        "message": "Your name?",
+        "requestedSchema": {"type": "object", "properties": {}},
+    }
+    if method == "sampling/createMessage":
+        params = {"messages": [], "maxTokens": 10}
+    request = {"jsonrpc": "2.0", "id": "q", "method": method, "params": params}
+    print(json.dumps(request), flush=True)  # noqa: T201  (as below)
+    return json.loads(sys.stdin.readline())
+
+
+def list_prompts(_: dict[str, Any]) -> dict[str, Any]:
+    found = read_plan().get("prompts", {})
+    return {"prompts": [{"name": name, **one} for name, one in found.items()]}
+
+
+def get_prompt(params: dict[str, Any]) -> dict[str, Any]:
+    text = f"{params['name']} with {json.dumps(params.get('arguments'))}"
+    content = {"type": "text", "text": text}
+    return {"messages": [{"role": role, "content": content} for role in ("user", "assistant")]}
 
 
 def list_resources(_: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +137,8 @@ _METHODS = {
     "tools/call": call_tool,
     "resources/list": list_resources,
     "resources/read": read_resource,
+    "prompts/list": list_prompts,
+    "prompts/get": get_prompt,
     "ping": ping,
 }
 
@@ -138,6 +166,9 @@ def begin() -> None:
         case "die":
             os.write(2, b"no licence\n")
             os._exit(7)
+        case "rave":
+            os.write(1, b"hello, I am a server\n{ not json\n")
+            os._exit(1)
         case _:
             pass
 

@@ -12,9 +12,9 @@ from clew.core.route import local_route
 from clew.features.mcp.definitions import McpTool
 from clew.features.mcp.shown_tools import is_presentable, make_shown_name
 from tests.features.delegation_world import do
+from tests.features.mcp_changes import change_plan, change_tools, list_shown
 from tests.features.mcp_world import Plan, open_mcp
 from tests.features.memory_world import HOME
-from tests.soak.mcp_changes import change_plan, change_tools, list_shown
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:

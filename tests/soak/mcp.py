@@ -24,10 +24,10 @@ from clew.features.mcp.ranking import rank_tools
 from clew.features.mcp.settings import McpServer
 from tests.acceptance.program import Clew
 from tests.features.mcp_catalogue import make_tools, make_wishes
+from tests.features.mcp_changes import change_tools
 from tests.features.mcp_world import Plan, open_mcp
 from tests.integration.test_supervisor import read_memory
 from tests.soak import Table
-from tests.soak.mcp_changes import change_tools
 from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def make_servers(home: Path) -> dict[str, McpServer]:
     servers: dict[str, McpServer] = {}
     for number in range(_ALIVE + _DEAD):
         name = f"s{number}"
-        begins = None if number < _ALIVE else ("die", "hang", "garbage")[number % 3]
+        begins = None if number < _ALIVE else ("die", "hang", "rave")[number % 3]
         plan = Plan(home / f"{name}.json", _ECHO if begins is None else {}, begins=begins)
         servers[name] = plan.make_server(trust="full")
         if number == _ALIVE:

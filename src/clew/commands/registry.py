@@ -137,6 +137,8 @@ class ChatCommand:
     control: bool = False
     #: Only for operators.
     operator: bool = False
+    #: ``/ONE:TWO …`` is a call of it with the argument ``ONE TWO …``.
+    takes_prefixed: bool = False
     run: Callable[[CommandContext, str], Awaitable[ChatCommandReply]]
 
     @property
@@ -202,7 +204,11 @@ class CommandRegistry:
         Return the command of a call, and its argument.
 
         A command of two words takes the call from the one of its first word: ``/undo files``.
+        ``/files:review`` is for the command that takes such names.
         """
+        if ":" in name:
+            taking = next((one for one in self.commands if one.takes_prefixed), None)
+            return taking, f"{name.replace(':', ' ', 1)} {argument}".rstrip()
         word, _, rest = argument.partition(" ")
         if word and (longer := self.find_command(f"{name} {word}")) is not None:
             return longer, rest.strip()

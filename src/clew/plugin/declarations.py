@@ -83,6 +83,8 @@ class Command:
     arguments: str = ""
     #: Only for operators.
     operator: bool = False
+    #: ``/ONE:TWO …`` is a call of it with the argument ``ONE TWO …``; of one command at most.
+    takes_prefixed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

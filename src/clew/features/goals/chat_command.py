@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from clew.core.ids import new_session_id
@@ -10,6 +9,7 @@ from clew.errors import UsageError
 from clew.features.goals import front, goals
 from clew.features.goals.front import GoalLimits
 from clew.features.goals.wording import format_goal
+from clew.plugin.command_messages import describe_writer
 from clew.store.transactions.conversations import open_route
 
 if TYPE_CHECKING:
@@ -42,17 +42,9 @@ async def run_goal_command(call: CommandCall, argument: str, limits: GoalLimits)
         text=argument,
         limits=limits,
         route=None if call.route is None else call.route.key,
-        payload=_describe_writer(call),
+        payload=describe_writer(call),
     )
     return await store.write(_set, call, request, call.services.ids.new_conversation_id())
-
-
-def _describe_writer(call: CommandCall) -> str:
-    who = call.who
-    if who is None:
-        return "{}"
-    account = [who.account.channel, who.account.account]
-    return json.dumps({"account": account, "sender": {"id": who.user, "name": ""}})
 
 
 def _show(t: Tx, conversation: ConversationId) -> str:

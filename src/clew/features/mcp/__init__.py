@@ -57,6 +57,16 @@ def register(registry: Registry) -> McpTools:
             operator=True,
         )
     )
+    registry.add_command(
+        Command(
+            name="mcp prompt",
+            help="send a prompt of an MCP server as your message, also as /NAME:PROMPT",
+            run=partial(run_prompt_command, tools),
+            arguments="NAME PROMPT [ARGUMENT=VALUE …]",
+            operator=True,
+            takes_prefixed=True,
+        )
+    )
     return tools
 
 
@@ -91,6 +101,13 @@ async def run_mcp_command(tools: McpTools, call: CommandCall, argument: str) -> 
     from clew.features.mcp import front  # noqa: PLC0415  (declared by every command, needed by few)
 
     return await front.describe_servers(pool, argument.strip())
+
+
+async def run_prompt_command(tools: McpTools, call: CommandCall, argument: str) -> str:
+    """Send a prompt of a server."""
+    from clew.features.mcp import prompts  # noqa: PLC0415  (as above)
+
+    return await prompts.send_prompt(tools.get_pool(call.services), call, argument)
 
 
 def _make_operation(tools: McpTools) -> object:

@@ -368,6 +368,28 @@ class ServerConnection:
             return ()
         return (await self._send(client.list_resources())).resources
 
+    async def list_prompts(self) -> Sequence[Any]:
+        """
+        Return the prompts of the first page.
+
+        :raises ServerDown: if it cannot be reached
+        :raises CallBroken: if the connection was lost meanwhile
+        """
+        client = await self.need()
+        if client.server_capabilities.prompts is None:
+            return ()
+        return (await self._send(client.list_prompts())).prompts
+
+    async def get_prompt(self, name: str, arguments: dict[str, str]) -> Any:
+        """
+        Return the messages of a prompt; the result is that of the SDK.
+
+        :raises ServerDown: if it cannot be reached
+        :raises CallBroken: if the connection was lost meanwhile
+        """
+        client = await self.need()
+        return await self._send(client.get_prompt(name, arguments))
+
     async def _send(self, request: Any) -> Any:
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415  (only where there are servers)
         from mcp_types import CONNECTION_CLOSED  # noqa: PLC0415  (as above)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.effect import Effect
+from clew.features.mcp.prompts import describe_prompts
 
 if TYPE_CHECKING:
     from clew.features.mcp.connection import ServerConnection
@@ -24,7 +25,8 @@ async def describe_servers(pool: McpPool, name: str) -> str:
     """Return the servers with their state; of one also the tools."""
     await pool.load()
     if name:
-        return "\n".join(_describe_whole(pool.get(name)))
+        one = pool.get(name)
+        return "\n".join([*_describe_whole(one), *await describe_prompts(one)])
     lines = [_describe_line(one) for one in pool.servers.values()]
     return (
         "\n".join(lines)

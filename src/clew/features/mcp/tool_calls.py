@@ -164,7 +164,7 @@ def format_result(result: Any) -> str:
 
     :raises UsageError: with the text, if the tool says that it is an error
     """
-    text = "\n".join(map(_format_block, result.content))
+    text = "\n".join(map(format_block, result.content))
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content, ensure_ascii=False)
     if result.is_error:
@@ -172,7 +172,8 @@ def format_result(result: Any) -> str:
     return text or "(empty)"
 
 
-def _format_block(block: Any) -> str:
+def format_block(block: Any) -> str:
+    """Return a part of a result or prompt as text."""
     match block.type:
         case "text":
             return block.text
