@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.core.export_format.records import TypedRecord
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
 
 AT = 1_790_000_000_000
 
 
 def made(*lengths: int, tombstones: int = 0) -> bytes:
     """An export of conversations ``cnv_0000``, ``cnv_0001`` … with so many entries each."""
-    said: list[tuple[str, Record]] = []
+    said: list[tuple[str, ExportRecord]] = []
     for number, length in enumerate(lengths):
         said += [(kind, encode_line(kind, record)) for kind, record in conversation(number, length)]
     for number in range(tombstones):
@@ -75,11 +75,11 @@ def name_of(number: int) -> str:
     return f"cnv_{number:04}"
 
 
-def _entries(number: int, length: int) -> list[Record]:
-    entries: list[Record] = []
+def _entries(number: int, length: int) -> list[ExportRecord]:
+    entries: list[ExportRecord] = []
     for seq in range(1, length + 1):
         role = "user" if seq % 2 else "assistant"
-        entry: Record = {
+        entry: ExportRecord = {
             "conversation": name_of(number),
             "seq": seq,
             "id": f"ent_{number}_{seq}",
@@ -99,9 +99,9 @@ def _entries(number: int, length: int) -> list[Record]:
     return entries
 
 
-def _book(number: int, entries: Sequence[Record]) -> ConversationExport:
+def _book(number: int, entries: Sequence[ExportRecord]) -> ConversationExport:
     name, half, last = name_of(number), len(entries) // 2, len(entries)
-    base: list[Record] = [{"format": "t/1", "message": '"a summary"'}]
+    base: list[ExportRecord] = [{"format": "t/1", "message": '"a summary"'}]
     if half:
         base.append({"first": 1, "last": half})
     turns = [(entry["turn"], entry["seq"]) for entry in entries if entry["role"] == "user"]
@@ -138,7 +138,7 @@ def _book(number: int, entries: Sequence[Record]) -> ConversationExport:
     )  # fmt: skip
 
 
-def _first_session(number: int, half: int) -> Record:
+def _first_session(number: int, half: int) -> ExportRecord:
     return {
         "conversation": name_of(number), "id": f"s{number}_0", "predecessor": None,
         "opened_at": AT, "opened_by": "start", "opened_seq": 0, "operation": name_of(number),
@@ -146,7 +146,7 @@ def _first_session(number: int, half: int) -> Record:
     }  # fmt: skip
 
 
-def _second_session(number: int, half: int, base: list[Record]) -> Record:
+def _second_session(number: int, half: int, base: list[ExportRecord]) -> ExportRecord:
     return _first_session(number, half) | {
         "id": f"s{number}_1", "predecessor": f"s{number}_0", "opened_at": AT + half,
         "opened_by": "compression", "opened_seq": half, "operation": f"op_{number}",

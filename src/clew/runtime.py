@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
@@ -65,6 +64,7 @@ from clew.plugin.declarations import (
 from clew.plugin.enabled import load_enabled_plugins
 from clew.plugin.instructions import render_instructions
 from clew.plugin.loading import get_features
+from clew.record import Record
 from clew.sandbox.request import HOST_WARNING
 from clew.store.feature_migrations import migrate_features
 from clew.store.opening import open_store
@@ -101,8 +101,7 @@ log = structlog.get_logger(__name__)
 INSTRUCTION_FILES = ("SOUL.md", "AGENTS.md")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Application:
+class Application(Record):
     """The parts of a running application that fronts use."""
 
     settings: Settings

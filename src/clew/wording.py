@@ -7,7 +7,6 @@ stored as text, in the same commit as the change: transactions take these as arg
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.core.access import ButtonOutcome
@@ -19,6 +18,7 @@ from clew.core.completion import MAX_HOPS, TASK
 from clew.core.expiry_notice import ExpiredConversation
 from clew.core.session import DAILY, IDLE, RESET
 from clew.core.system_note import SystemNote
+from clew.record import replace
 
 if TYPE_CHECKING:
     from clew.core.approval import Approval

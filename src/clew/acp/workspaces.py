@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.record import Record
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import ConfigGetParams, NoParams
@@ -19,8 +19,7 @@ LocateFolder = Callable[[Path, str], Path]
 _SETTING = "sandbox.workspace"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Workspaces:
+class Workspaces(Record):
     """The folders of a server."""
 
     home: Path

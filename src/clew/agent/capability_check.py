@@ -6,7 +6,6 @@ It runs in an agent of its own, with a model that records what it is sent; nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_ai import Agent
@@ -14,6 +13,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -25,8 +26,7 @@ _EFFECT: Final = "effect"
 _SAID: Final = ("The first message.", "The second message.")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CapabilityReport:
+class CapabilityReport(Record):
     """Observed effects of a capability, in two turns of two requests each."""
 
     #: Messages that it added to the history itself.

@@ -9,7 +9,7 @@ runs and which messages stay untouched.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -32,6 +32,7 @@ from clew.agent.stored_results import READ_TOOL, abridge_result
 from clew.core.attachments import MAX_TEXT_CHARS, PICTURE
 from clew.core.compaction import MessageSize, estimate_tokens
 from clew.errors import OperationRefused
+from clew.record import Record
 
 __all__ = [
     "SUMMARY_HEADINGS",
@@ -151,8 +152,7 @@ class Compactor(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HarnessCompactor:
+class HarnessCompactor(Record):
     """Default compactor, built on the Pydantic AI Harness."""
 
     #: Time limit of one summary.

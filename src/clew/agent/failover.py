@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent.models import get_qualified_name
@@ -13,6 +12,7 @@ from clew.agent.provider_errors import (
     ProviderFailure,
 )
 from clew.backoff import next_pause
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Record):
     """Limits on retries of failed model requests; times in seconds."""
 
     #: Requests to one model before the next model is used.

@@ -31,6 +31,7 @@ from clew.core.tool_declaration import (
     UNTRUSTED_KEY,
 )
 from clew.errors import CallOutcomeUnknown, ClewError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
@@ -53,8 +54,7 @@ _EXTERNAL_TOOL_ERROR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _CallPath:
+class _CallPath(Record, kw_only=False):
     """Calls that the running code is inside of, from the outside in."""
 
     #: A tool may start another turn, whose calls are not inside of it.

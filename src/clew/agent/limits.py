@@ -18,6 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolse
 
 from clew.agent.provider_errors import AgentCodeTimeout, ToolsetError
 from clew.errors import ClewError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import ToolsetTool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CodeLimits:
+class CodeLimits(Record):
     """Time limits for developers' code."""
 
     #: For a toolset to open and to list its tools.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ from clew.core.events import DeltaKind
 from clew.core.text import is_blank
 from clew.core.turn import OUTPUT_KEY
 from clew.errors import ClewError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -80,8 +81,7 @@ _USAGE_LIMITS = UsageLimits(request_limit=None)
 _TOOL_EXECUTOR = DaemonThreadExecutor()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FinalAnswer:
+class FinalAnswer(Record):
     """The turn's answer: ``unstored`` is still to be stored, ``text`` is what people see."""
 
     unstored: tuple[ModelMessage, ...]
@@ -92,20 +92,17 @@ class FinalAnswer:
     is_truncated: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AwaitingApproval:
+class AwaitingApproval(Record):
     """Turn that waits for approval; everything that could run has run and is stored."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepLimitReached:
+class StepLimitReached(Record):
     """Turn that has used up its model requests."""
 
     steps: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RepeatedCalls:
+class RepeatedCalls(Record):
     """Model that repeats the same calls and gets the same results."""
 
     tools: str

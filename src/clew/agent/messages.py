@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
@@ -24,6 +24,7 @@ from clew.agent.attachments import make_attachment_line
 from clew.agent.protocols import RequestInfo
 from clew.core.entry import CAUSE_KEY, EntryKind, NewEntry, Role
 from clew.core.text import sanitize_text
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -261,8 +262,7 @@ def format_message(message: ModelMessage) -> str:
     return "\n".join([*filter(None, [extract_text(message)]), *lines])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCall:
+class ToolCall(Record):
     """A tool call as a response requests it."""
 
     call_id: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelSpec:
+class ModelSpec(Record):
     """A model's name, address, key and timeout."""
 
     #: A Pydantic AI model string such as ``openai-chat:llama3``, or ``offline``.

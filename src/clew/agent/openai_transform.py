@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
+from clew.record import Record
 
-@dataclass(frozen=True, slots=True)
-class _OpaqueValue:
+
+class _OpaqueValue(Record, kw_only=False):
     """Wrapper that the transform leaves alone, because it does not know its type."""
 
     value: object

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from clew.record import Record
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from clew.core.tool_facts import FactsFunction
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoopContext:
+class LoopContext(Record):
     """Stored context, which determines the next action."""
 
     #: Ends in a request to send, or in a response whose calls are to be run.
@@ -36,8 +37,7 @@ class LoopContext:
     tools: Collection[str] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RequestInfo:
+class RequestInfo(Record):
     """Model and mode of a request; together with the context before it, the request."""
 
     #: As in settings: ``PROVIDER:MODEL``.
@@ -45,8 +45,7 @@ class RequestInfo:
     stream: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolRequest:
+class ToolRequest(Record):
     """Tool call that the model requests."""
 
     call_id: str
@@ -67,8 +66,7 @@ class ToolRequest:
     awaits_turns: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolResult:
+class ToolResult(Record):
     """Outcome of a call as it is stored."""
 
     status: CallStatus

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 import re
-from dataclasses import dataclass, replace
 from traceback import walk_tb
 
 from pydantic_ai import exceptions as ai
@@ -19,6 +18,7 @@ from clew.agent.connection_faults import (
 )
 from clew.agent.known_secrets import redact_secrets
 from clew.core.text import sanitize_text, truncate_text
+from clew.record import Record, replace
 
 
 class FailureKind(enum.Enum):
@@ -97,8 +97,7 @@ FAILOVER_KINDS = TRANSIENT_KINDS | {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProviderFailure:
+class ProviderFailure(Record):
     """Classified failure of a model request."""
 
     kind: FailureKind

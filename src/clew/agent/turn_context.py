@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     KeepPermit: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnIds:
+class TurnIds(Record):
     """Ids of the running turn; after a rotation ``session`` is the new session."""
 
     conversation: ConversationId

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
 _CALLER_KEY: Final = "clew.caller"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebCaller:
+class WebCaller(Record):
     """A person who is logged in at a website, instead of sending the token."""
 
     #: The scope whose conversations are visible.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.problems import Problem, ProblemError, invalid_request
 from clew.core.client_history import HistoryMessage
 from clew.core.double_text import DoubleText, parse_rule
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from clew.core.client_history import Speaker
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatCompletionInput:
+class ChatCompletionInput(Record):
     """A parsed chat completion request."""
 
     #: NAME or id of the conversation; ``None`` for clients that resend the whole history.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
@@ -11,13 +10,13 @@ from starlette.responses import JSONResponse
 from clew.api.openai_format import CompletionEncoder, ConversationRef, error_chunk
 from clew.api.problems import Problem
 from clew.engine.request_service import TokenUsage
+from clew.record import Record
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatResult:
+class ChatResult(Record):
     """The text of a completion, or the problem that took its place."""
 
     completion: CompletionEncoder

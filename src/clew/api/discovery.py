@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from clew.distribution import VERSION
 from clew.file_locks import lock_descriptor, try_lock_descriptor
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 _FILE_NAME = "api.json"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerAddress:
+class ServerAddress(Record):
     """The address of a server that ran in a home and may still be running."""
 
     #: ``http://HOST:PORT``.

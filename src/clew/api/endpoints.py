@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from clew.api.operation_scope import CLIENTS, CallerKind, OperationScope
 from clew.api.request_body import parse_json_body, read_body, validate_model
 from clew.api.schemas import EmptyInput, QueryParams, RequestBody
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -22,8 +23,7 @@ JSON = "application/json"
 STREAM = "text/event-stream"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResponseSpec:
+class ResponseSpec(Record):
     """A successful response of an endpoint."""
 
     description: str
@@ -32,8 +32,7 @@ class ResponseSpec:
     media: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Endpoint:
+class Endpoint(Record):
     """The declaration of one path and method."""
 
     method: str

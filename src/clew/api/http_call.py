@@ -16,6 +16,7 @@ from clew.api.sse import InterruptibleReader, Interruption
 from clew.core.events import InputCompleted
 from clew.distribution import VERSION
 from clew.errors import StoreFull
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from clew.wire.params import SubmitParams
 
 
-@dataclass(frozen=True, kw_only=True)
-class HttpServer:
+class HttpServer(Record, dict=True):
     """The parts of a server that its endpoints share."""
 
     context: OperationContext

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.api import sse
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.api.problems import Problem
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from clew.engine.request_service import TokenUsage
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationRef:
+class ConversationRef(Record):
     """The conversation of an answer, with its session and turn once the turn has started."""
 
     conversation: ConversationId
@@ -64,8 +63,7 @@ class ConversationRef:
         return "length" if self.cut else "stop"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompletionEncoder:
+class CompletionEncoder(Record):
     """Encoder of one answer; id and time derive from the input and therefore never change."""
 
     inbox_id: InboxId

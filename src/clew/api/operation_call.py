@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.core.inbox import InboxOutcome
 from clew.errors import ClewError
+from clew.record import Record
 from clew.wire.errors import CallFailed, ErrorCode
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ class AnsweredBefore(ClewError):
         self.answer, self.status = answer, status
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallSubject:
+class CallSubject(Record):
     """The subject of a call, which its caller may see."""
 
     conversation: ConversationId | None = None
@@ -48,12 +48,15 @@ def release_nothing() -> None:
     """Do nothing: the call blocks no other."""
 
 
+_NO_SUBJECT: Final = CallSubject()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperationCall(ABC):
     """One call of an operation, over any transport."""
 
     context: OperationContext
-    subject: CallSubject = CallSubject()
+    subject: CallSubject = _NO_SUBJECT
     #: Lets later requests of the same client pass: this one only waits from now on.
     release_order: Callable[[], None] = release_nothing
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.commands.builtin import BUILTIN_REGISTRY
 from clew.core.route import Route
 from clew.core.scope import LOCAL, can_see, scope_of
 from clew.errors import NotFound
+from clew.record import Record
 from clew.wire import serializers
 from clew.wire.models import ConversationShape
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from clew.engine.queries import ConversationView
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OperationContext:
+class OperationContext(Record):
     """The engine, settings and permissions with which operations run."""
 
     engine: Engine

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +43,7 @@ class NamedKind(enum.Enum):
     GRANT = "grant"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OperationScope:
+class OperationScope(Record):
     """The scope of an operation, checked before its handler runs."""
 
     callers: CallerKind = CallerKind.CLIENT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from clew.api.endpoints import Endpoint
 from clew.api.operation_scope import LOCAL_CLIENTS, OperationScope
 from clew.api.schemas import EmptyInput, QueryParams, RequestBody
 from clew.errors import UsageError
+from clew.record import Record
 from clew.wire.methods import METHODS
 from clew.wire.params import Params
 
@@ -25,8 +26,7 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=BaseModel)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HttpBinding:
+class HttpBinding(Record):
     """
     An HTTP form of an operation.
 
@@ -56,8 +56,7 @@ class HttpBinding:
     respond: Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Response]] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Operation(Generic[P, R]):
+class Operation(Record, Generic[P, R]):
     """A definition with its handler and its transports."""
 
     #: Name, input, output, errors and summary: all that a client needs.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,6 +12,7 @@ from clew.api.chat_result import ChatResult
 from clew.api.openai_format import CompletionEncoder, ConversationRef
 from clew.api.problems import ProblemError, problem_from_error
 from clew.errors import StoreFull, StoreUnavailable
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from clew.api.chat_request import ChatCompletionInput
@@ -35,8 +35,7 @@ _STORE_FULL = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PendingCompletion:
+class PendingCompletion(Record):
     """A stored message with what its client is waiting for."""
 
     requests: RequestService

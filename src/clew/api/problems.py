@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
 from clew import errors
 from clew.errors import ClewError
+from clew.record import Record
 from clew.wire.errors import ErrorCode, RpcError
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ SERVER_ERROR = "server_error"
 RETRY_AFTER = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class Problem(Record):
     """An error response: ``message`` for people, ``code`` for programs."""
 
     status: int

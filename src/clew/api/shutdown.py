@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from clew.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownSignals:
+class ShutdownSignals(Record, kw_only=False):
     """The two stages of a server's shutdown."""
 
     #: Set when endless streams must end.

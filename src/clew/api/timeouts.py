@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ApiTimeouts:
+class ApiTimeouts(Record):
     """Timeouts that are not settings."""
 
     #: A stream waits this long for text: a turn that fails before gets its own HTTP status.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.escapes import make_visible
 from clew.core.grant import GRANT_TERMS
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +46,7 @@ class LineMeaning(enum.Enum):
     MESSAGE = enum.auto()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InterpretedLine:
+class InterpretedLine(Record):
     """The meaning of a line, and the approvals that it answers."""
 
     meaning: LineMeaning

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.record_printer import add_list_hint
@@ -15,6 +14,7 @@ from clew.core.inbox import AcceptResult
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnState
 from clew.errors import NotFound
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -35,8 +35,7 @@ InputEvent = ConversationEvent | InputCompleted
 POLL_INTERVAL: Final = 0.5
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PendingInput:
+class PendingInput(Record):
     """An earlier input that is not answered yet."""
 
     accepted: AcceptResult

@@ -16,7 +16,6 @@ import signal
 import sys
 import threading
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -37,6 +36,7 @@ from clew.cli.settings_check import find_settings_problems
 from clew.config import ensure_home
 from clew.errors import GatewayRunning, PortTaken, SettingsError
 from clew.plugin.loading import get_features
+from clew.record import Record
 from clew.store import health
 from clew.store.opening import open_store, sqlite_path
 from clew.store.sqlite import detect_filesystem
@@ -188,8 +188,7 @@ def _print_ready(url: str) -> None:
     print(f"ready {url}", flush=True)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Parts:
+class _Parts(Record):
     """The parts of the gateway that are slow to import, above all the model library."""
 
     open_product: Callable[..., AbstractAsyncContextManager[Application]]

@@ -14,7 +14,6 @@ import signal
 import sys
 from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 
@@ -34,6 +33,7 @@ from clew.core.escapes import make_visible
 from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION
 from clew.errors import ClewError
+from clew.record import Record
 from clew.runtime import open_application
 
 if TYPE_CHECKING:
@@ -90,23 +90,20 @@ def chat_with_editor(
         return LineChat(desk, keyboard, out=out, notes=notes).run()
 
 
-@dataclass(frozen=True, slots=True)
-class ChatEvent:
+class ChatEvent(Record, kw_only=False):
     """Event of an input, or the reply to a command; an exception if that failed."""
 
     key: str
     event: InputEvent | ChatCommandReply | OpenApprovals | BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApprovals:
+class OpenApprovals(Record, kw_only=False):
     """All tool calls that wait for approval now."""
 
     approvals: tuple[Approval, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PendingReply:
+class PendingReply(Record):
     """An input or a command that is not answered yet."""
 
     #: The key of its events.

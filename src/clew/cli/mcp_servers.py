@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +30,7 @@ from clew.features.mcp.settings import (
     get_servers,
     pick_server,
 )
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

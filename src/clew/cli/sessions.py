@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -36,6 +36,7 @@ from clew.cli.session_replay import replay
 from clew.cli.session_verify import verify
 from clew.core.ids import ConversationId
 from clew.errors import NotFound, SearchNotReady, UsageError
+from clew.record import Record
 from clew.wire import serializers
 
 if TYPE_CHECKING:
@@ -319,8 +320,7 @@ def delete(program: CliContext, *, name: str, yes: bool, at_once: bool, as_json:
     _run_job(program, confirm_and_delete)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _DeletionTarget:
+class _DeletionTarget(Record, dict=True):
     """The conversation to delete."""
 
     id: ConversationId

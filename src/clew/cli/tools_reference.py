@@ -11,7 +11,6 @@ is decided as in a turn: by the facts of the tools and the policy.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from inspect import getdoc
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +27,7 @@ from clew.core.tool_facts import ToolFacts
 from clew.generated_page import write_page
 from clew.plugin import TurnContext
 from clew.plugin.loading import load_features
+from clew.record import replace
 from clew.sandbox.shell_parser import parse_command
 
 if TYPE_CHECKING:

@@ -6,17 +6,16 @@ import os
 import select
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.escapes import strip_sequences
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TypedLine:
+class TypedLine(Record):
     """A line that was ended with Enter."""
 
     text: str

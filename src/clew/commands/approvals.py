@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -14,6 +13,7 @@ from clew.core.approval import fits_in_chat
 from clew.core.grant import GRANT_TERMS, GrantTerm
 from clew.core.ids import GrantId
 from clew.errors import InvalidTransition, NotFound, UsageError
+from clew.record import Record
 from clew.wording import NOT_ALLOWED_NOTICE
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _MAX_ARGS_LENGTH: Final = 100
 _WHICH: Final = re.compile(r"(?:\d+|all|apr_\w+)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Answer:
+class _Answer(Record):
     """Arguments of ``/approve`` or ``/deny``."""
 
     #: A number, an id, ``all``, or "" where only one question waits.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.commands.registry import CommandRegistry
@@ -17,8 +18,7 @@ _FILE_PATTERN = re.compile(r"(?:^|\s)@(\S*)$")
 _COMMAND_PATTERN = re.compile(r"/([A-Za-z_?]*)$")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Suggestion:
+class Suggestion(Record):
     """A text that can replace the typed one."""
 
     text: str
@@ -27,8 +27,7 @@ class Suggestion:
     help: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SuggestionList:
+class SuggestionList(Record):
     """The suggestions for the text from ``start`` up to the cursor."""
 
     start: int

@@ -7,11 +7,11 @@ A registry holds the built-in commands and those of features; a name belongs to 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.inbox import InboxOutcome
 from clew.errors import NotFound, SettingsError, UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from clew.plugin.context import FeatureContext
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatCommandReply:
+class ChatCommandReply(Record):
     """The reply to a chat command, and the conversation that it leads to."""
 
     text: str
@@ -38,8 +37,7 @@ class ChatCommandReply:
     accepted: AcceptResult | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommandContext:
+class CommandContext(Record):
     """The context of one chat command."""
 
     engine: Engine
@@ -124,8 +122,7 @@ def get_execution_note(end: InputCompleted) -> str:
     return end.note or ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatCommand:
+class ChatCommand(Record):
     """One chat command: its row in the table, and its handler."""
 
     name: str

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.config.settings import OFFLINE
 from clew.distribution import format_install_command
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DefaultProvider:
+class DefaultProvider(Record):
     """A provider whose key may be in the environment."""
 
     variable: str

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,8 +18,7 @@ ENV_PREFIX: Final = "CLEW_"
 ENV_SEPARATOR: Final = "__"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SettingField:
+class SettingField(Record):
     """The declaration of a setting."""
 
     kind: SettingType[object]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from clew.config.secret import REDACTED, Secret, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
 from clew.core.redaction import MIN_LENGTH
 from clew.errors import SettingsError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 NAME_PLACEHOLDER: Final = "NAME"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SettingDescription:
+class SettingDescription(Record):
     """The description of a setting."""
 
     #: ``section.key``.
@@ -81,8 +81,7 @@ def _describe_setting(path: tuple[str, ...], key: SettingField) -> SettingDescri
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EffectiveValue:
+class EffectiveValue(Record):
     """A value that may be shown, and its origin."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from clew.config.model_access import iter_address_warnings
 from clew.config.secret import Secret
 from clew.config.settings import ModelSettings, Settings
 from clew.errors import SettingsError
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

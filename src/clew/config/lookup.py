@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from clew.config.builtin_types import SECRET, SECRETS
 from clew.config.fields import iter_setting_fields
 from clew.config.secret import REFERENCE_FORMS, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,8 +27,7 @@ CHANNEL_FIELDS: Final = dict(iter_setting_fields(ChannelSettings))
 PROVIDER_FIELDS: Final = dict(iter_setting_fields(ProviderSettings))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResolvedSetting:
+class ResolvedSetting(Record):
     """The setting that a path resolves to."""
 
     path: KeyPath

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.config.builtin_types import MODEL
 from clew.config.fields import iter_setting_fields
 from clew.config.introspection import iter_named_tables
 from clew.config.settings import OFFLINE
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,7 @@ _PROVIDER_ALIASES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelAccess:
+class ModelAccess(Record):
     """The address and key of a model."""
 
     #: The settings table that holds them, or would.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -12,8 +14,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReadContext:
+class ReadContext(Record):
     """The setting being parsed, and what its value may refer to."""
 
     #: The setting, as ``section.key``.
@@ -30,8 +31,7 @@ def _return_unchanged(value: Any) -> object:
     return value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SettingType(Generic[T_co]):
+class SettingType(Record, Generic[T_co]):
     """The type of a setting's values."""
 
     name: str

@@ -6,11 +6,10 @@ environment or the file.
 """
 
 # A setting is a field: its default is the immutable one that it names.
-# ruff: noqa: RUF009
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import time, timedelta
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -42,6 +41,7 @@ from clew.config.fields import setting
 from clew.core.conversation import UNDELETE_FOR
 from clew.core.sandbox_level import LEVELS
 from clew.errors import SettingsError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,8 +55,7 @@ OFFLINE: Final = "offline"
 _DOUBLE_TEXT = choice_type(["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelSettings:
+class ModelSettings(Record):
     """The model that answers, and its address."""
 
     name: str = setting(
@@ -102,8 +101,7 @@ class ModelSettings:
     chosen_by: str = "it is the default"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProviderSettings:
+class ProviderSettings(Record):
     """The address and key of one provider's models."""
 
     base_url: str | None = setting(
@@ -121,8 +119,7 @@ class ProviderSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentSettings:
+class AgentSettings(Record):
     """The agent: its instructions, or an agent object of your own."""
 
     instructions: str | None = setting(
@@ -189,8 +186,7 @@ class AgentSettings:
             ) from error
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoreSettings:
+class StoreSettings(Record):
     """The database."""
 
     url: str = setting(
@@ -202,8 +198,7 @@ class StoreSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ApiSettings:
+class ApiSettings(Record):
     """The HTTP interface of `clew serve`."""
 
     host: str = setting(
@@ -239,8 +234,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SessionSettings:
+class SessionSettings(Record):
     """Restarting conversations, and messages that arrive during a turn."""
 
     reset: str = setting(
@@ -275,8 +269,7 @@ class SessionSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompactionSettings:
+class CompactionSettings(Record):
     """Summaries of long sessions."""
 
     enabled: bool = setting(FLAG, True, "Whether sessions are compacted automatically.")
@@ -300,8 +293,7 @@ class CompactionSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LeaseSettings:
+class LeaseSettings(Record):
     """The exclusive right to write to a conversation."""
 
     seconds: int = setting(
@@ -316,8 +308,7 @@ class LeaseSettings:
         return timedelta(seconds=self.seconds)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelSettings:
+class ChannelSettings(Record):
     """A chat platform; keys that are not listed here belong to the channel itself."""
 
     enabled: bool = setting(FLAG, True, "Whether `clew serve` runs this channel.")
@@ -397,8 +388,7 @@ class ChannelSettings:
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolsSettings:
+class ToolsSettings(Record):
     """Tools for the agent."""
 
     modules: tuple[str, ...] = setting(
@@ -416,8 +406,7 @@ class ToolsSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SandboxSettings:
+class SandboxSettings(Record):
     """The place where commands of the agent run, and their limits."""
 
     level: str = setting(
@@ -477,8 +466,7 @@ class SandboxSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ApprovalsSettings:
+class ApprovalsSettings(Record):
     """Rules for tool calls: which run, which need approval, which are denied."""
 
     rule: tuple[PolicyRule, ...] = setting(
@@ -507,8 +495,7 @@ class ApprovalsSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PluginsSettings:
+class PluginsSettings(Record):
     """Plugins; a table `[plugins.NAME]` holds a plugin's own settings."""
 
     enabled: tuple[str, ...] = setting(TEXTS, (), "Names of the plugins to load.")
@@ -516,8 +503,7 @@ class PluginsSettings:
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeaturesSettings:
+class FeaturesSettings(Record):
     """Features: what Clew brings along beside its core, and what plugins register."""
 
     disabled: tuple[str, ...] = setting(
@@ -525,8 +511,7 @@ class FeaturesSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Origin:
+class Origin(Record):
     """The origin of a value."""
 
     #: ``flag``, ``environment``, ``file`` or ``default``.
@@ -535,8 +520,7 @@ class Origin:
     place: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class Settings(Record):
     """All settings."""
 
     #: ``CLEW_HOME``: absolute; may not exist yet (``ensure_home``).

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from clew.config.fields import ENV_PREFIX, ENV_SEPARATOR
 from clew.config.parsers import is_secret_reference
 from clew.config.settings import SECTIONS, Origin
 from clew.errors import SettingsError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 KeyPath = tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RawValue:
+class RawValue(Record):
     """A value as given, before it is checked."""
 
     path: KeyPath

@@ -8,12 +8,12 @@ what the settings allow.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import DM
 from clew.errors import OperationRefused
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,16 +40,14 @@ class AccessStatus(enum.Enum):
     BLOCKED = "blocked"  #: never answered
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelAccount:
+class ChannelAccount(Record):
     """Bot account of one platform, whose people are managed together."""
 
     channel: str
     account: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Person:
+class Person(Record):
     account: ChannelAccount
     user: str
     name: str
@@ -61,8 +59,7 @@ class Person:
     approved_by: str | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AccessPolicy:
+class AccessPolicy(Record):
     """Access settings of a channel."""
 
     allow: frozenset[str] = frozenset()
@@ -80,8 +77,7 @@ class AccessPolicy:
     codes: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelActor:
+class ChannelActor(Record):
     """A user on a channel, with the access policy that applies."""
 
     account: ChannelAccount

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
+
+from clew.record import Record
 
 #: For each sandbox level those that have no rights beyond it. A container is beside the others.
 _WITHIN: Final = {
@@ -16,8 +18,7 @@ _WITHIN: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentProfile:
+class AgentProfile(Record):
     """Instructions and limits of a conversation's agent, whatever the settings say later."""
 
     #: In each session of the conversation, beside the other instructions.
@@ -39,8 +40,7 @@ class AgentProfile:
 WITHOUT_RIGHTS: Final = AgentProfile(tools=(), level="read", memory="")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NamedAgent:
+class NamedAgent(Record):
     """An agent of the settings, which routes name."""
 
     profile: AgentProfile
@@ -48,8 +48,7 @@ class NamedAgent:
     model: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredAgent:
+class StoredAgent(Record):
     """Name and profile of a conversation's agent, as the store has them."""
 
     #: Its name in the settings; ``None`` for the main one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.call_document import (
@@ -16,6 +15,7 @@ from clew.core.call_document import (
 from clew.core.channel_events import Button, OutboundMessage
 from clew.core.grant import GrantTerm
 from clew.core.ids import ApprovalId
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,8 +43,7 @@ TRANSITIONS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Approval:
+class Approval(Record):
     id: ApprovalId
     conversation_id: ConversationId
     turn_id: TurnId
@@ -73,8 +72,7 @@ class Approval:
     terms: CallTerms | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ApprovalReason:
+class ApprovalReason(Record):
     """The reason why a call needs approval, and the pattern offered with the question."""
 
     why: str
@@ -97,8 +95,7 @@ _INVISIBLE = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NumberedApproval:
+class NumberedApproval(Record):
     """Open approval, with its number among all approvals of its turn."""
 
     #: From 1; it stays the same when others are answered.
@@ -207,8 +204,7 @@ def _escape_match(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ButtonAnswer:
+class ButtonAnswer(Record):
     """The answer that a button stands for."""
 
     approval: ApprovalId

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from clew.record import Record
 
 #: Largest image that providers accept.
 MAX_IMAGE_BYTES: Final = 5_000_000
@@ -22,8 +23,7 @@ _SIGNATURES: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FetchedFile:
+class FetchedFile(Record):
     """A file of a message, with its content or the reason why it is missing."""
 
     #: ``att_…``

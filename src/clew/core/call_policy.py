@@ -8,7 +8,6 @@ The first that applies decides: a ``deny`` rule, an ``ask`` rule, a narrowing, t
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.command_shape import CommandPattern, matches_glob
@@ -17,6 +16,7 @@ from clew.core.grant import covers_command, make_pattern, matches_path, may_matc
 from clew.core.policy_rule import CallNarrowing, PolicyRule, Verdict
 from clew.core.steered_programs import find_instruction
 from clew.core.tool_facts import PathFact, ToolFacts
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UnknownFacts:
+class UnknownFacts(Record):
     """Facts that a tool declares and that could not be made."""
 
     why: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgedCall:
+class JudgedCall(Record):
     """The properties of a tool call that decide about it."""
 
     tool: str
@@ -52,8 +50,7 @@ class JudgedCall:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgedTurn:
+class JudgedTurn(Record):
     """The properties of a turn that decide about its calls."""
 
     scope: Scope
@@ -69,8 +66,7 @@ class JudgedTurn:
     no_answer: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Decision:
+class Decision(Record):
     """Outcome of the policy for a call."""
 
     verdict: Verdict

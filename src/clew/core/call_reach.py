@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.call_policy import UnknownFacts
 from clew.core.tool_facts import PathFact, ToolFacts
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 _READ_ONLY: Final = "read"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WorkspaceReach:
+class WorkspaceReach(Record):
     """The files of a workspace that a call uses; a command may use all of them."""
 
     reads: tuple[PathFact, ...] = ()
@@ -28,8 +27,7 @@ class WorkspaceReach:
     runs_command: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WorkspaceWrite:
+class WorkspaceWrite(Record):
     """A write of a call, whose text may be that of strangers; it may still go on."""
 
     path: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 _OTHER_FACTS: Final = ("preview", "size", "untrusted_result")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallTerms:
+class CallTerms(Record):
     """The place of a call and the reach that it declares; they belong to the question."""
 
     #: Level of the sandbox that commands of the turn run at.
@@ -54,7 +55,7 @@ def make_terms(facts: ToolFacts | None, *, level: str, workspace: str) -> CallTe
         return CallTerms(level=level, workspace=workspace)
     told = {
         name: getattr(facts, name)
-        for name in facts.__dataclass_fields__
+        for name in facts.__struct_fields__
         if name not in _OTHER_FACTS and name != "paths"
     }
     reach = {**told, "paths": [asdict(one) for one in facts.paths]}

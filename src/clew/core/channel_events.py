@@ -9,10 +9,11 @@ from __future__ import annotations
 import enum
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from clew.core.quotation import OwnLine, Quoted, clean_name, format_message, format_unsupported
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,8 +26,7 @@ GROUP = "group"
 CHANNEL = "channel"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageSender:
+class MessageSender(Record):
     """Person, identified by the platform's permanent user id."""
 
     id: str
@@ -36,8 +36,7 @@ class MessageSender:
     person: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IncomingFile:
+class IncomingFile(Record):
     """File of a message that is still on the platform."""
 
     #: The channel's key to fetch it, valid after a restart.
@@ -48,8 +47,7 @@ class IncomingFile:
     size: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageReceived:
+class MessageReceived(Record):
     """Message received on a channel."""
 
     #: Unique id of the event, the same on each redelivery.
@@ -90,7 +88,6 @@ class MessageReceived:
         return format_message(self.text, lines, self.quoted)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class MessageEdited(MessageReceived):
     """Message as edited by its sender; ``event`` identifies the edit."""
 
@@ -114,8 +111,7 @@ class MessageEdited(MessageReceived):
         return MessageReceived(**told)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageDeleted:
+class MessageDeleted(Record):
     """Message deleted by its sender."""
 
     event: str
@@ -124,8 +120,7 @@ class MessageDeleted:
     original: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ButtonPressed:
+class ButtonPressed(Record):
     """Press of a button under one of the agent's messages."""
 
     event: str
@@ -137,8 +132,7 @@ class ButtonPressed:
     data: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatMigrated:
+class ChatMigrated(Record):
     """Change of a chat's id."""
 
     event: str
@@ -149,16 +143,14 @@ class ChatMigrated:
 ChannelEvent = MessageReceived | MessageEdited | MessageDeleted | ButtonPressed | ChatMigrated
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IgnoredEvent:
+class IgnoredEvent(Record):
     """Platform event that does not concern the agent."""
 
     #: Short description, the same for all of its kind: "service: pinned_message".
     kind: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Button:
+class Button(Record):
     """Button under a message."""
 
     label: str
@@ -178,8 +170,7 @@ class ChatNotice(enum.StrEnum):
     REASON = "reason"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TextDocument:
+class TextDocument(Record):
     """A text file to send before a message."""
 
     #: Such as ``call-1.txt``.
@@ -193,8 +184,7 @@ class TextDocument:
         return {"name": self.name, "text": self.text}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OutboundMessage:
+class OutboundMessage(Record):
     """Message to send, before it is formatted for a platform."""
 
     text: str = ""
@@ -253,8 +243,7 @@ def prefix_sender(text: str, sender: MessageSender, route: Route) -> str:
     return f"{name} ({sender.id}): {_IMITATION.sub('  ', text)}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InlineFile:
+class InlineFile(Record):
     """File whose content the model receives, right after the line that names it."""
 
     line: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 Speaker = Literal["system", "user", "assistant"]
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryMessage:
+class HistoryMessage(Record, kw_only=False):
     """One message of a history."""
 
     speaker: Speaker

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.core.entry import Role
     from clew.core.ids import TurnId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClientToolCall:
+class ClientToolCall(Record):
     """A tool call as a response requests it."""
 
     id: str
@@ -20,8 +20,7 @@ class ClientToolCall:
     args: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClientMessage:
+class ClientMessage(Record):
     """One stored message: what a person wrote, a response, or the results of its calls."""
 
     seq: int

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from typing import Final
+
+from clew.record import Record
 
 #: Ends a pattern to allow any further words; within a word, stands for any characters.
 ANY: Final = "*"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(Record):
     """One program with its arguments, after expansion of quotes and known wrappers."""
 
     words: tuple[str, ...]
@@ -20,8 +20,7 @@ class SimpleCommand:
     open_ended: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParsedCommand:
+class ParsedCommand(Record):
     """
     A shell command as its parser reads it.
 
@@ -37,8 +36,7 @@ class ParsedCommand:
     problem: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommandPattern:
+class CommandPattern(Record):
     """Words of a command; in each, ``*`` stands for any characters."""
 
     text: str

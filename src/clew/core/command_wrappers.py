@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from clew.core.command_shape import SimpleCommand
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +24,7 @@ class UnknownOption(ValueError):
         super().__init__(f"{program} has the option {option}, which is not known")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Wrapper:
+class _Wrapper(Record):
     flags: frozenset[str] = frozenset()
     #: Options with a value, in the next word or (if short) in the same; with the form of it.
     valued: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, "re.Pattern[str]"])

@@ -8,8 +8,9 @@ from bytes.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,8 +42,7 @@ MAX_ESTIMATE_RATIO = 4
 MAX_OVERHEAD_TOKENS = 10_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageSize:
+class MessageSize(Record):
     """Size and role of one context message, as far as the rules need them."""
 
     tokens: int
@@ -53,8 +53,7 @@ class MessageSize:
     is_summary: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompactionState:
+class CompactionState(Record):
     """Compaction state of a session; inherited by its successor."""
 
     #: Milliseconds; automatic compaction waits until then. 0 while an attempt is under way.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.ids import InboxId
 from clew.core.run_report import REPORT_KEY, without_report
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,16 +34,14 @@ _TASK_KEY: Final = "task"
 _TERMS: Final = (_TASK_KEY, REPORT_KEY)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cause:
+class Cause(Record):
     """Subject of a completion: ``process``, ``prc_…``."""
 
     kind: str
     id: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewCompletion:
+class NewCompletion(Record):
     """A completion before it is accepted."""
 
     #: Made from the cause: the same end is accepted once.
@@ -58,8 +56,7 @@ class NewCompletion:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UnattendedLimits:
+class UnattendedLimits(Record):
     """Limits of turns that no person began."""
 
     #: Tokens of such turns in a day, for each scope.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.session_prefix import join_instructions
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 SUMMARY = "summary"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextMessageView:
+class ContextMessageView(Record):
     """One message of a context."""
 
     #: Its seq in the log; ``None`` for an inline message of the base.
@@ -33,8 +32,7 @@ class ContextMessageView:
     message: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextView:
+class ContextView(Record):
     """Context of the next request: instructions, then messages."""
 
     conversation: ConversationId
@@ -54,8 +52,7 @@ class ContextView:
         return sum(line.tokens for line in self.lines)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextSize:
+class ContextSize(Record):
     """Size of a context, in tokens."""
 
     #: An estimate.
@@ -64,8 +61,7 @@ class ContextSize:
     window: int | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompactionPreview:
+class CompactionPreview(Record):
     """Effect of a compaction, except for the summary's text, which needs a model."""
 
     session: SessionId

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from clew.core.turn import TurnState
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ActiveTurn:
+class ActiveTurn(Record):
     """Turn that is not done."""
 
     id: TurnId
@@ -26,8 +26,7 @@ class ActiveTurn:
     started_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationState:
+class ConversationState(Record):
     """Snapshot of a conversation; equal ones look the same to people."""
 
     conversation: ConversationId

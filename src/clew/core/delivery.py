@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,8 +47,7 @@ class DeliveryKind(enum.Enum):
     APPROVAL = "approval"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OutboundText:
+class OutboundText(Record):
     """Text to every channel route whose input the turn answers."""
 
     #: Id of the first route's delivery; the ids for other routes derive from it.
@@ -58,8 +58,7 @@ class OutboundText:
     markup: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewDelivery:
+class NewDelivery(Record):
     """Delivery before it is stored."""
 
     id: DeliveryId
@@ -69,8 +68,7 @@ class NewDelivery:
     body: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Delivery:
+class Delivery(Record):
     id: DeliveryId
     conversation_id: ConversationId
     turn_id: TurnId | None
@@ -85,8 +83,7 @@ class Delivery:
     created_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Chunk:
+class Chunk(Record):
     """Part of a delivery that is one message on the platform."""
 
     position: int

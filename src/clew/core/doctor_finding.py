@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from clew.record import Record
 
 
 class FindingLevel(enum.Enum):
@@ -14,8 +15,7 @@ class FindingLevel(enum.Enum):
     FAIL = "fail"  #: it does not work, or is not safe
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DoctorFinding:
+class DoctorFinding(Record):
     """One result of a check."""
 
     level: FindingLevel

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass
 from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,8 +39,7 @@ class Role(enum.Enum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewEntry:
+class NewEntry(Record):
     """Entry before it is numbered."""
 
     id: EntryId
@@ -56,8 +56,7 @@ class NewEntry:
     message: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Entry(Record):
     """Numbered record of a conversation's log."""
 
     conversation_id: ConversationId

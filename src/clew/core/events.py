@@ -9,8 +9,9 @@ none. Streamed text is confirmed by the entry that contains it, or withdrawn by
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.core.conversation_state import ConversationState
@@ -25,15 +26,13 @@ class DeltaKind(enum.Enum):
     THINKING = "thinking"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EntryAppended:
+class EntryAppended(Record):
     """Stored entry."""
 
     entry: Entry
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Delta:
+class Delta(Record):
     """Fragment of the response in progress."""
 
     conversation: ConversationId
@@ -44,8 +43,7 @@ class Delta:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Snapshot:
+class Snapshot(Record):
     """Text so far of the response in progress, for late subscribers."""
 
     conversation: ConversationId
@@ -54,8 +52,7 @@ class Snapshot:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Retracted:
+class Retracted(Record):
     """Withdrawal of the fragments since the last entry: the request is repeated."""
 
     conversation: ConversationId
@@ -64,8 +61,7 @@ class Retracted:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCalled:
+class ToolCalled(Record):
     """Start of a tool call, or its result (``status``)."""
 
     conversation: ConversationId
@@ -76,23 +72,20 @@ class ToolCalled:
     status: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnStarted:
+class TurnStarted(Record):
     """Start or resumption of a turn by an owner."""
 
     turn: Turn
     session: SessionId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnFinished:
+class TurnFinished(Record):
     """End of a turn, after all of its entries."""
 
     turn: Turn
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationStateChanged:
+class ConversationStateChanged(Record):
     """
     Change of a conversation's state: its activity or its queue.
 
@@ -114,8 +107,7 @@ ConversationEvent = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InputCompleted:
+class InputCompleted(Record):
     """Outcome of one input: the last event for those who follow it."""
 
     inbox_id: InboxId

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
+
+from clew.record import Record
 
 _KEY = "left"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExpiredConversation:
+class ExpiredConversation(Record):
     """Previous conversation of an input's route, and why it ended."""
 
     conversation: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from clew.record import Record
 
 #: What stands in the place of a text.
 FORGOTTEN: Final = "[forgotten]"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Redaction:
+class Redaction(Record):
     """Texts that contexts go on without."""
 
     texts: tuple[str, ...]

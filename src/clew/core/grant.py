@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.command_shape import ANY, CommandPattern, matches_glob
 from clew.core.grant_suggestion import suggest_pattern
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _OPEN_LEVELS: Final = (None, "host")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GrantPattern:
+class GrantPattern(Record):
     """
     The calls that a grant covers; made from the call that was shown.
 
@@ -128,8 +128,7 @@ class GrantTerm(enum.Enum):
 GRANT_TERMS: Final = {term.value: term for term in GrantTerm}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Grant:
+class Grant(Record):
     """A person's permission for calls like one that they were shown."""
 
     id: GrantId

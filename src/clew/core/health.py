@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,8 +21,7 @@ class ChannelState(enum.Enum):
     REFUSED = "refused"  #: refused by the platform or misconfigured: an operator must act
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeliveryLimits:
+class DeliveryLimits(Record):
     """Limits on delivery failures before an operator is notified."""
 
     #: Consecutive failed attempts.
@@ -34,8 +35,7 @@ class DeliveryLimits:
         return late or failures >= self.failures
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeliveryHealth:
+class DeliveryHealth(Record):
     """Delivery status of a channel."""
 
     #: Waiting deliveries, and when the oldest was stored.
@@ -50,8 +50,7 @@ class DeliveryHealth:
     error: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PartHealth:
+class PartHealth(Record):
     """Something that a feature depends on, such as a server elsewhere."""
 
     #: A word, such as ``up``.
@@ -60,8 +59,7 @@ class PartHealth:
     why: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelHealth:
+class ChannelHealth(Record):
     state: ChannelState
     since: datetime
     #: When the platform last responded, with or without events.

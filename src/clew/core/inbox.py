@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.double_text import DoubleText
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +48,7 @@ class InboxOutcome(enum.Enum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IdempotencyKey:
+class IdempotencyKey(Record):
     """A caller's idempotency key, and the hash of its request."""
 
     key: bytes
@@ -58,8 +57,7 @@ class IdempotencyKey:
     holds_target: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewInput:
+class NewInput(Record):
     """Input before it is accepted."""
 
     id: InboxId
@@ -86,8 +84,7 @@ class NewInput:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InboxItem:
+class InboxItem(Record):
     """Accepted input."""
 
     #: The order of acceptance.
@@ -129,8 +126,7 @@ class InboxItem:
         return self.due_at <= now or self.received_at > now + CLOCK_SKEW
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AcceptResult:
+class AcceptResult(Record):
     """Result of accepting an input."""
 
     inbox_id: InboxId

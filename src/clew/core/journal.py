@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
@@ -37,8 +38,7 @@ def status_from_result(result: str) -> CallStatus:
     return next(found, CallStatus.OK)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallKey:
+class CallKey(Record):
     """Key of one tool call of one step of one turn."""
 
     turn_id: TurnId
@@ -55,8 +55,7 @@ class CallKey:
         return hashlib.sha256(self.name.encode()).hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JournaledCall:
+class JournaledCall(Record):
     key: CallKey
     #: Its index among the calls of its response.
     position: int
@@ -82,8 +81,7 @@ class JournaledCall:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallReason:
+class CallReason(Record):
     """The decision about a call and its reason, stored with it."""
 
     text: str
@@ -91,8 +89,7 @@ class CallReason:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FullToolResult:
+class FullToolResult(Record):
     """Full tool result, stored beside the entry that holds its start and end."""
 
     call_id: str

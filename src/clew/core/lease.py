@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Lease:
+class Lease(Record):
     """Exclusive right of one owner; ``fence`` rises per owner, and each write names both."""
 
     conversation_id: ConversationId

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
@@ -20,8 +21,7 @@ class ApprovalDefault(enum.Enum):
     BY_CALL = "by call"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListedTool:
+class ListedTool(Record):
     """A tool, or a toolset that names its tools only when it is opened."""
 
     name: str

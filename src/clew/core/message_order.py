@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenMessage:
+class WrittenMessage(Record):
     """A message of a person, as far as its place among the agent's messages needs it."""
 
     #: The platform's id.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from clew.record import Record
 
 
 class Verdict(enum.Enum):
@@ -12,8 +13,7 @@ class Verdict(enum.Enum):
     DENY = "deny"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PolicyRule:
+class PolicyRule(Record):
     """A rule of the settings; an empty list matches everything."""
 
     then: Verdict
@@ -25,8 +25,7 @@ class PolicyRule:
     who: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallNarrowing:
+class CallNarrowing(Record):
     """The only calls that may run without asking while something is in force; allows nothing."""
 
     #: What is in force, for people: ``the skill pdf``.

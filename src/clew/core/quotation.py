@@ -9,7 +9,9 @@ consent.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from clew.record import Record
 
 #: Characters of a name, of a line that names something, and of a message that is replied to.
 _LONGEST_NAME, _LONGEST_LINE = 80, 2_000
@@ -27,8 +29,7 @@ class _AgentName(str):
 AGENT = _AgentName("you")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quoted:
+class Quoted(Record):
     """Text by another person, or by the sender at another time."""
 
     #: Its source, on one line: "Forwarded from Bob", "In reply to you".

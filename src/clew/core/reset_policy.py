@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.session import DAILY, IDLE
+from clew.record import Record
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResetPolicy:
+class ResetPolicy(Record):
     """Conditions that end a conversation; none by default."""
 
     #: The pause after which it ends.

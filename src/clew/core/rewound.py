@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,16 +19,14 @@ class SeqSpan(Protocol):
     def last(self) -> int: ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RewoundSpan:
+class RewoundSpan(Record):
     """Entries ``first..last``, both included."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RewindMark:
+class RewindMark(Record):
     """Rewind of a log that ended at ``at`` to the context after ``to``."""
 
     at: int

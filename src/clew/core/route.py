@@ -15,12 +15,12 @@ in two ways.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NewType
 from urllib.parse import unquote
 
 from clew.core.ids import looks_like_id
 from clew.errors import UsageError
+from clew.record import Record
 
 RouteKey = NewType("RouteKey", str)
 
@@ -38,8 +38,7 @@ def _escape_part(part: str) -> str:
     return part.replace("%", "%25").replace(":", "%3A")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Route:
+class Route(Record):
     """Address on a front; ``key`` is its only written form."""
 
     agent: str = MAIN_AGENT

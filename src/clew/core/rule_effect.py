@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.command_shape import matches_glob
 from clew.core.policy_rule import Verdict
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 _ORDER: Final = (Verdict.DENY, Verdict.ASK, Verdict.ALLOW)
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedRule:
+class AppliedRule(Record, kw_only=False):
     """A rule that is about a tool."""
 
     #: Its place in the settings, from 1.
@@ -26,8 +25,7 @@ class AppliedRule:
     then: Verdict
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RuleEffect:
+class RuleEffect(Record):
     """Effect of the rules on the calls of a tool."""
 
     #: Decides every call that none of ``some`` decides first; ``None`` if no rule does.

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from clew.core.text import sanitize_text
 from clew.errors import UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -149,8 +149,7 @@ def _flatten_units(some: Iterable[str]) -> str:
     return f"{_BORDER}{_BORDER.join(some)}{_BORDER}"
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
+class ParsedQuery(Record, kw_only=False):
     """Search query: a text matches if it has every one of ``needles``."""
 
     #: Each is a sequence of adjacent units.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,8 +31,7 @@ USER_EXIT = "user_exit"
 ORPHANED_COMPRESSION = "orphaned_compression"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Session:
+class Session(Record):
     """Base plus every message appended since it opened."""
 
     id: SessionId
@@ -54,8 +54,7 @@ class Session:
         return self.ended_at is None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Head:
+class Head(Record):
     """Expected head of a rotation: the current session and the last seq of the log."""
 
     session: SessionId

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EntryRange:
+class EntryRange(Record):
     """Messages ``first..last`` (both included) of the same conversation's log."""
 
     first: int
@@ -21,8 +21,7 @@ class EntryRange:
             raise ValueError(f"no range: {self.first}..{self.last}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InlineMessage:
+class InlineMessage(Record):
     """Message outside this log: a summary, a shortened result, a branched message."""
 
     format: str

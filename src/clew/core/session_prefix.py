@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +18,7 @@ WHOLE_TEXT: Final = "agent"
 FEATURE: Final = "feature:"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InstructionPart:
+class InstructionPart(Record):
     """A part of the instructions, from one source."""
 
     #: Of the source: ``agent``, ``feature:NAME``, ``toolset:ID`` ...; not unique.
@@ -27,8 +28,7 @@ class InstructionPart:
     dynamic: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SessionPrefix:
+class SessionPrefix(Record):
     """Instructions and tools of a session."""
 
     instructions: tuple[InstructionPart, ...]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SideAnswer:
+class SideAnswer(Record):
     """The answer to one prompt, with what it cost."""
 
     text: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.effect import Effect
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -29,8 +30,7 @@ BOUND_KEY: Final = "bound"
 EffectsFunction = Callable[[Mapping[str, Any]], Effect | Awaitable[Effect]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolDeclaration:
+class ToolDeclaration(Record):
     """A tool of the model."""
 
     name: str
@@ -57,8 +57,7 @@ class ToolDeclaration:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BoundTool:
+class BoundTool(Record):
     """A tool that calls another one with some of its arguments set."""
 
     name: str
@@ -73,8 +72,7 @@ class BoundTool:
     listed: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BoundToolSource:
+class BoundToolSource(Record):
     """The source of tools that call a declared one with some of its arguments set."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from clew.record import Record
 
 #: The sandbox level at which a command writes nothing.
 READ_ONLY_LEVEL: Final = "read"
@@ -12,8 +13,7 @@ READ_ONLY_LEVEL: Final = "read"
 CONFINED_LEVELS: Final = ("read", "work", "box")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PathFact:
+class PathFact(Record):
     """Path that a call reads or writes."""
 
     #: Absolute, with symbolic links resolved.
@@ -29,8 +29,7 @@ class PathFact:
     leaves_out: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolFacts:
+class ToolFacts(Record):
     """
     Facts about one call, made from its arguments before it runs.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Final
+
+from clew.record import Record
 
 #: Name of the header, and the key of an input's payload.
 TRACEPARENT: Final = "traceparent"
@@ -16,8 +17,7 @@ _PATTERN: Final = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-(
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TraceParent:
+class TraceParent(Record):
     """The span of a caller within its trace."""
 
     trace_id: str

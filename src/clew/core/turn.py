@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,8 +66,7 @@ def start_mode(*, resumes: int) -> StartMode:
     return StartMode.ALONE if resumes >= MAX_RESUMES - 1 else StartMode.IN_ORDER
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Turn:
+class Turn(Record):
     id: TurnId
     conversation_id: ConversationId
     state: TurnState

@@ -7,7 +7,6 @@ steering messages may join it at a step boundary (``select_steering``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -15,28 +14,26 @@ from clew.core.completion import MAX_COLLECTED as MAX_COMPLETIONS
 from clew.core.completion import exceeds_hops
 from clew.core.double_text import MAX_COLLECTED, DoubleText
 from clew.core.inbox import InboxItem, InboxKind
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StartTurn:
+class StartTurn(Record):
     """Start one turn with these messages and completions, in this order."""
 
     items: tuple[InboxItem, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunCommand:
+class RunCommand(Record):
     """Run this command or expiry."""
 
     item: InboxItem
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WaitUntil:
+class WaitUntil(Record):
     """Wait: nothing is due before this time."""
 
     until: datetime

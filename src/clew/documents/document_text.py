@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from clew.distribution import format_install_command
 from clew.documents.conversion_process import convert_in_process
 from clew.errors import ClewError
+from clew.record import Record
 
 _CONVERTER: Final = Path(__file__).with_name("document_converter.py")
 _PDF, _ZIP, _OLE = b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -20,8 +20,7 @@ class DocumentRefused(ClewError):
     """Document that cannot be read; the text follows its name: ``is encrypted``."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentText:
+class DocumentText(Record):
     """The text of a document."""
 
     text: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.call_facts import make_facts, make_preview
@@ -22,6 +21,7 @@ from clew.core.call_reach import find_reach
 from clew.core.call_terms import CallTerms, make_terms
 from clew.core.journal import CallReason
 from clew.core.tool_facts import ToolFacts
+from clew.record import Record, replace
 from clew.sandbox.shell_parser import parse_command
 from clew.store.transactions import grants, workspace_writes
 
@@ -37,8 +37,7 @@ NOBODY_TO_ASK: Final = "nobody can be asked here"
 _UNATTENDED_DENIED: Final = "no person began this turn, and approvals.unattended is deny"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgedRequest:
+class JudgedRequest(Record):
     """The decision about a request, and what is stored with it."""
 
     decision: Decision
@@ -67,8 +66,7 @@ class JudgedRequest:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallReach:
+class CallReach(Record):
     """Reach of a call that is about to run, and the origin of its result."""
 
     files: WorkspaceReach

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from clew.core.inbox import InboxKind, NewInput
 from clew.core.scope import scope_of
 from clew.core.text import sanitize_text
 from clew.engine.validation import MAX_MESSAGE_LENGTH
+from clew.record import replace
 from clew.store.transactions import (
     attachments,
     channel_inbox,

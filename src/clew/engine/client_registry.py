@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.record import Record
 from clew.store.transactions import clients, conversations, resets
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AttachedClient:
+class AttachedClient(Record):
     """A client and what it is attached to."""
 
     client: ClientId

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 import structlog
@@ -27,6 +26,7 @@ from clew.core.session import Head
 from clew.engine.compaction_planner import CompactionPlan, CompactionPlanner, CompactionPolicy
 from clew.engine.compression_lock import CompressionLock, StoreCompressionLock
 from clew.errors import ClewError, LeaseLost, OperationRefused, StoreError
+from clew.record import Record, replace
 from clew.store.transactions import compactions, context, sessions
 from clew.store.transactions.settings import get_setting, put_setting
 
@@ -64,8 +64,7 @@ _SUPERSEDED_NOTE = "the conversation has changed meanwhile"
 _POLL_INTERVAL, _MAX_POLLS = 0.1, 6000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Compacted:
+class Compacted(Record):
     """The result of a compaction."""
 
     session_id: SessionId
@@ -391,8 +390,7 @@ class CompactionService:
             log.warning("compression_lock_unusable", session=session, exc_info=True)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _CompactionJob:
+class _CompactionJob(Record):
     """One compaction: its owner and how its plan is made."""
 
     owner: OwnerId

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,6 +24,7 @@ from clew.core.context_view import CompactionPreview
 from clew.core.session_base import EntryRange, InlineMessage, merge_ranges
 from clew.engine.context_inspection import build_message_view
 from clew.errors import OperationRefused, StoreError
+from clew.record import Record, replace
 from clew.store.transactions import compactions, entries
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
@@ -48,8 +48,7 @@ DEFAULT_WINDOW = 100_000
 _CLEARING_TARGET = 0.7
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompactionPolicy:
+class CompactionPolicy(Record):
     """The settings of compaction."""
 
     enabled: bool = True
@@ -61,8 +60,7 @@ class CompactionPolicy:
     window: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompactionPlan:
+class CompactionPlan(Record):
     """The context that a compaction would produce."""
 
     items: tuple[BaseItem, ...]
@@ -80,8 +78,7 @@ class SummaryRejected(OperationRefused):
     """The summary is unusable; nothing was changed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ContextPart:
+class _ContextPart(Record):
     """One message of a context: as a base item, and as it is read."""
 
     item: BaseItem
@@ -97,8 +94,7 @@ class _ContextPart:
         return _ContextPart(item=literal, message=marked, size=estimate_size(marked))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _TokenTargets:
+class _TokenTargets(Record):
     """The targets of a plan, in tokens."""
 
     #: The context window of the model that answers.

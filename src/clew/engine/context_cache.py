@@ -8,7 +8,6 @@ one is safe.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent.attachments import count_content_bytes
@@ -16,6 +15,7 @@ from clew.agent.compactor import estimate_size, get_reported_tokens
 from clew.core.compaction import is_credible_count
 from clew.core.session_prefix import SessionPrefix
 from clew.engine.attachments import load_messages
+from clew.record import Record
 from clew.store.transactions import context, session_prefixes
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ MAX_BYTES = 16_000_000
 MAX_TOOLSETS = 32
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CachedMessage:
+class CachedMessage(Record):
     """One message of a context, ready to be sent."""
 
     seq: int | None

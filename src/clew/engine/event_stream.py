@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.entry import EntryKind
@@ -17,6 +16,7 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.engine.event_bus import StoreChanged
+from clew.record import Record
 from clew.store.transactions import conversation_state, entries, turn_queries
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ async def stream_events(
                 yield event
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _StoreSnapshot:
+class _StoreSnapshot(Record):
     """The store's state at one moment, beyond the events already sent."""
 
     entries: list[Entry]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from clew.core.export_format.records import ConversationExport, TypedRecord
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
     from clew.store.contract import Store
 
 #: Entries per read.
@@ -89,7 +89,7 @@ class ConversationExporter:
 
     async def iter_records(
         self, chosen: Sequence[str] | None, *, on_conversation: Callable[[int], None] = _ignore
-    ) -> AsyncIterator[tuple[str, Record]]:
+    ) -> AsyncIterator[tuple[str, ExportRecord]]:
         """Yield the redacted records between header and trailer, each with its type."""
         async for kind, record in self._iter_stored_records(chosen, on_conversation):
             line = self._redaction.redact_line(kind, encode_line(kind, record))
@@ -132,7 +132,7 @@ class ConversationExporter:
             yield "attachment", attachment
         yield weaver.end_record()
 
-    async def _iter_entries(self, book: ConversationExport) -> AsyncIterator[Record]:
+    async def _iter_entries(self, book: ConversationExport) -> AsyncIterator[ExportRecord]:
         last: int = book.conversation["entries"]
         after = 0
         while after < last:

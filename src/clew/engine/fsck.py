@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from clew.errors import StoreDamaged, StoreError
+from clew.record import Record
 from clew.store import maintenance
 from clew.store.checks import chain, context, pages
 from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation, repair_if_confirmed
@@ -48,8 +49,7 @@ _FindingKey = tuple[str, str | None, str]
 _LOG_CHECKS = (chain.HASH_CHAIN, context.CONTEXT)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FsckFinding:
+class FsckFinding(Record):
     """A violated invariant and its possible repair."""
 
     check: str
@@ -64,8 +64,7 @@ class FsckFinding:
     repaired: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FsckReport:
+class FsckReport(Record):
     """The result of checking a store."""
 
     #: Rows by table, and the number of checks.

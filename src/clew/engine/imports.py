@@ -8,7 +8,6 @@ import os
 import socket
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
@@ -24,6 +23,7 @@ from clew.core.export_format.schema import decode_line
 from clew.core.export_format.sealed_lines import parse_line
 from clew.core.ids import ConversationId
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
+from clew.record import Record
 from clew.store.transactions import imports, owners
 from clew.wording import IMPORTED_NOTICE
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 
     from clew.core.export_format.records import TypedRecord
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
     from clew.core.export_format.verify import ConversationSummary
     from clew.core.ids import IdGenerator, OwnerId
     from clew.core.lease import Lease
@@ -63,8 +63,7 @@ class ImportOutcome(enum.Enum):
     FAILED = "failed"  #: the reason is in ``note``
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImportResult:
+class ImportResult(Record):
     """The result of importing one conversation."""
 
     conversation: str
@@ -193,7 +192,7 @@ class ConversationImporter:
             imports.claim_routes, ConversationId(taken.local_id), routes, notice=IMPORTED_NOTICE
         )
 
-    async def import_tombstones(self, tombstones: Sequence[Record]) -> int:
+    async def import_tombstones(self, tombstones: Sequence[ExportRecord]) -> int:
         """Import the deletions of conversations that are not here; return how many were new."""
         new = 0
         for at in range(0, len(tombstones), _FIRST_SLICE):
@@ -319,7 +318,7 @@ class ConversationImporter:
             yield batch
 
 
-def _measure_record(kind: str, record: Record) -> int:
+def _measure_record(kind: str, record: ExportRecord) -> int:
     match kind:
         case "entry":
             return len(record["text"]) + len(record["message"])
@@ -331,7 +330,7 @@ def _measure_record(kind: str, record: Record) -> int:
             return 0
 
 
-def _is_outside_log(kind: str, record: Record) -> bool:
+def _is_outside_log(kind: str, record: ExportRecord) -> bool:
     """Return whether a record has no position in the log."""
     return kind in ("usage", "blob", "attachment") or (kind == "input" and record["turn"] is None)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.record import Record
 from clew.store.maintenance import erase_conversation, release_free_space
 from clew.store.transactions import (
     clients,
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MaintenanceReport:
+class MaintenanceReport(Record):
     """The number of items found, and processed unless it was a dry run."""
 
     overdue: int

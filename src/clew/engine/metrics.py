@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.record import Record
 from clew.store.transactions.gauges import Gauges, read_gauges
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MetricsSnapshot:
+class MetricsSnapshot(Record):
     """The metrics at one moment."""
 
     #: Turns that ended here, by outcome.

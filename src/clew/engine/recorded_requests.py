@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
@@ -10,6 +9,7 @@ from clew.agent.protocols import LoopContext
 from clew.agent.request_replay import rebuild_request_body
 from clew.core.session_prefix import join_instructions
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.transactions import model_requests
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from clew.store.transactions.model_requests import TurnRequest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordedRequest:
+class RecordedRequest(Record):
     """A request as it was sent to a model."""
 
     turn: TurnId

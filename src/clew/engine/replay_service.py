@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
@@ -11,6 +10,7 @@ from clew.core.entry import EntryKind
 from clew.core.ids import TurnId
 from clew.engine.recorded_requests import find_request, resolve_model
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.transactions import model_requests, turn_queries
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 PURPOSE = "replay"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReplayResult:
+class ReplayResult(Record):
     """Two answers to one request."""
 
     #: As people read it; ``None`` if the request failed.

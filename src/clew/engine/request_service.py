@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from clew.core.inbox import IdempotencyKey
 from clew.core.session_base import InlineMessage
 from clew.core.text import sanitize_text
 from clew.errors import UsageError
+from clew.record import Record
 from clew.store.transactions import conversations, idempotency, inbox, submissions, usage
 from clew.store.transactions.responses import EarlierInput
 from clew.store.transactions.usage import TokenUsage
@@ -42,8 +42,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClientHistory:
+class ClientHistory(Record):
     """The messages that a client which resends everything sent before the new one."""
 
     #: The caller: the same history of another caller leads to another conversation.

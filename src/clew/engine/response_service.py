@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.core.client_history import drop_blank_messages
@@ -10,6 +9,7 @@ from clew.core.ids import ConversationId, TurnId
 from clew.engine.input_stream import read_input_result
 from clew.engine.request_service import TokenUsage, build_base
 from clew.errors import NotFound
+from clew.record import Record, replace
 from clew.store.transactions import (
     conversations,
     entries,
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResponseRecord:
+class ResponseRecord(Record):
     """An accepted input with everything that is stored of its answer."""
 
     item: InboxItem

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
@@ -16,6 +15,7 @@ from clew.core.inbox import InboxKind
 from clew.core.rewound import find_rewound_spans, is_rewound
 from clew.engine.input_stream import read_input_result
 from clew.errors import NotFound
+from clew.record import Record, replace
 from clew.store.transactions import (
     approvals,
     entries,
@@ -44,8 +44,7 @@ HISTORY_SIZE = 500
 _END = 10**15
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunRecord:
+class RunRecord(Record):
     """An accepted input with everything that is stored of its turn, read at one moment."""
 
     item: InboxItem

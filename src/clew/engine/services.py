@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from clew.core.conversation import UNDELETE_FOR
@@ -15,6 +15,7 @@ from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.engine.turn_observers import TurnObservers
 from clew.engine.turn_tracing import TurnTracing
 from clew.plugin.registry import Features
+from clew.record import Record
 from clew.store.transactions import leases, turns
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EngineServices:
+class EngineServices(Record):
     """The services that turns use; the same for all turns of a process."""
 
     store: Store

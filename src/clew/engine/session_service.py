@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.agent import messages as codec
@@ -13,6 +12,7 @@ from clew.core.double_text import DoubleText
 from clew.core.inbox import END_COMMAND, AcceptResult, InboxKind, NewInput
 from clew.engine.queued_commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, make_retry_id
 from clew.engine.validation import validate_title
+from clew.record import replace
 from clew.store.transactions import (
     branches,
     context,

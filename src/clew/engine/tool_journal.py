@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew import wording
@@ -22,6 +21,7 @@ from clew.engine.call_policy import CallPolicy
 from clew.engine.nested_calls import NestedCalls, is_same_call
 from clew.engine.store_retry import retry_shielded
 from clew.engine.workspace_taint import WorkspaceTaint
+from clew.record import replace
 from clew.sandbox.changed_files import read_file_clock
 from clew.store.transactions import approvals, attachments, entries, journal
 

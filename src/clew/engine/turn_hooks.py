@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from clew.agent import messages, turn_context
 from clew.core.turn import TurnOutcome
+from clew.record import replace
 from clew.store.transactions import turn_queries
 
 if TYPE_CHECKING:

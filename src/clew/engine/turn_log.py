@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from clew import wording
@@ -25,6 +24,7 @@ from clew.engine.context_cache import estimate_context_tokens
 from clew.engine.store_retry import retry_shielded
 from clew.errors import SessionEnded
 from clew.plugin.turn_context import get_turn_context
+from clew.record import replace
 from clew.store.transactions import entries, session_prefixes, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 

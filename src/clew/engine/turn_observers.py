@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,6 +10,7 @@ from clew.engine.feature_tables import FeatureTables
 from clew.errors import StoreUnavailable
 from clew.plugin.declarations import TurnWatch
 from clew.plugin.registry import Features
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +49,7 @@ class TurnObservers:
         return any(stopped)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Record, kw_only=False):
     """Place in which the code of a feature runs: stores that have its tables."""
 
     name: str

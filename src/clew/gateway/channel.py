@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import abc
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelCapabilities:
+class ChannelCapabilities(Record):
     """Features and limits of a platform, as far as the gateway needs them."""
 
     #: Length of the longest message, in ``unit``; ``render`` never exceeds it.
@@ -233,8 +234,7 @@ class MemoryChannelStorage:
         self._values[name] = value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelConfig:
+class ChannelConfig(Record):
     """The arguments from which a factory creates a channel."""
 
     #: NAME of the table ``[channels.NAME]``.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import sys
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from clew.config.lookup import CHANNEL_FIELDS
 from clew.plugin.declarations import ChannelKind
 from clew.plugin.loading import get_features
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,8 +25,7 @@ ENTRY_POINT_GROUP: Final = "clew.channels"
 OPTIONS_ATTRIBUTE: Final = "OPTIONS"
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelSource:
+class ChannelSource(Record, kw_only=False):
     """The source of the factory of a kind of channel."""
 
     load: Callable[[], object]

@@ -11,7 +11,6 @@ import asyncio
 import enum
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -35,6 +34,7 @@ from clew.errors import (
     StoreError,
     Throttled,
 )
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -270,8 +270,7 @@ class DeliverySender:
 Body = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Record, kw_only=False):
     delivery: Delivery
     route: Route
     chunk: Chunk

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from clew.core.scope import scope_of
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
+from clew.record import Record, replace
 from clew.wording import format_approval_state, format_button_reply
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ INTERRUPTED_NOTICE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelPolicy:
+class ChannelPolicy(Record):
     """The rules by which a channel treats incoming messages."""
 
     access_policy: AccessPolicy

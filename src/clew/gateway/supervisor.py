@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from clew.gateway.platform_client import PlatformClient
 from clew.gateway.preview_streamer import PreviewStreamer
 from clew.gateway.previews import PreviewRegistry
 from clew.gateway.router import ChannelPolicy, Router
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
@@ -66,8 +67,7 @@ FINISH_TIMEOUT = 3.0
 DRAIN_TIMEOUT = 5.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelSpec:
+class ChannelSpec(Record):
     """One channel, as the settings define it."""
 
     #: NAME of the table ``[channels.NAME]``.

@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import Context, copy_context
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +24,7 @@ import structlog
 from clew.errors import SettingsError
 from clew.hooks import specs
 from clew.hooks.discovery import find_plugin, load_plugin_object
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -47,8 +47,7 @@ _MAX_QUEUED_CALLS = 1000
 _MAX_MESSAGE_CHARS = 2000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolVerdict:
+class ToolVerdict(Record):
     """Combined answer of the plugins to a tool call."""
 
     #: Reason for a block; ``None`` if not blocked.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from clew.plugin.waker import EngineWaker
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
@@ -51,8 +52,7 @@ class AskModel(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeatureContext:
+class FeatureContext(Record):
     """The services of a running application."""
 
     settings: Settings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -69,8 +70,7 @@ class CommandCall(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
+class Command(Record):
     """A chat command, for every front."""
 
     #: One word, or two: ``undo files`` takes ``/undo files`` from ``/undo``.
@@ -87,8 +87,7 @@ class Command:
     takes_prefixed: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CliEntry:
+class CliEntry(Record):
     """A command of ``clew``: a click command that is imported when it is used."""
 
     name: str
@@ -98,8 +97,7 @@ class CliEntry:
     help: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Service:
+class Service(Record):
     """A loop that runs beside the turns; restarted when it fails or ends."""
 
     name: str
@@ -107,8 +105,7 @@ class Service:
     where: ServicePlace = "each"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PeriodicWork:
+class PeriodicWork(Record):
     """Work that is due again and again, in one process of all."""
 
     name: str
@@ -116,8 +113,7 @@ class PeriodicWork:
     every: timedelta
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AfterTurn:
+class AfterTurn(Record):
     """Work after each answered turn, one conversation at a time; delays no other turn."""
 
     name: str
@@ -126,8 +122,7 @@ class AfterTurn:
     every_end: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnWatch:
+class TurnWatch(Record):
     """Code of a feature in the transactions of turns; a failure undoes only what it did."""
 
     name: str
@@ -139,16 +134,14 @@ class TurnWatch:
     on_stop: Callable[[Tx, ConversationId], bool] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DoctorCheck:
+class DoctorCheck(Record):
     """A check of ``clew doctor``."""
 
     name: str
     run: Callable[[], Awaitable[Iterable[DoctorFinding]]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Metric:
+class Metric(Record):
     """A metric, read whenever the metrics are asked for."""
 
     #: With its unit, as Prometheus has it: ``mail_waiting``; shown as ``clew_mail_waiting``.
@@ -158,16 +151,14 @@ class Metric:
     read: Callable[[], float]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HealthSource:
+class HealthSource(Record):
     """The health of what a feature depends on, read whenever it is asked for; does no I/O."""
 
     name: str
     read: HealthReader
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChannelKind:
+class ChannelKind(Record):
     """A kind of channel, opened for each ``[channels.NAME]`` of it."""
 
     name: str
@@ -175,8 +166,7 @@ class ChannelKind:
     factory: str | Callable[..., object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OperationSource:
+class OperationSource(Record):
     """The source of an operation of HTTP and JSON-RPC."""
 
     name: str
@@ -184,8 +174,7 @@ class OperationSource:
     make: Callable[[], object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HookCallback:
+class HookCallback(Record):
     """The callback of one hook."""
 
     hook: str
@@ -201,8 +190,7 @@ class HookCallback:
         return call
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Instructions:
+class Instructions(Record):
     """A part of the instructions, rendered when a session opens."""
 
     name: str
@@ -210,15 +198,13 @@ class Instructions:
     render: Callable[..., str | Awaitable[str | None] | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Note:
+class Note(Record):
     """Data for the model beside a person's message."""
 
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextNote:
+class ContextNote(Record):
     """The source of notes that become part of the messages of people."""
 
     name: str
@@ -226,8 +212,7 @@ class ContextNote:
     make: Callable[[Tx, TurnContext], Iterable[Note] | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CapabilitySource:
+class CapabilitySource(Record):
     """The source of a ready capability or toolset of the model library."""
 
     name: str
@@ -235,8 +220,7 @@ class CapabilitySource:
     make: Callable[[], object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WatchedText:
+class WatchedText(Record):
     """The text of something that is watched, as it is now."""
 
     text: str
@@ -244,8 +228,7 @@ class WatchedText:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WatchSource:
+class WatchSource(Record):
     """A kind of things that jobs can watch, such as files."""
 
     name: str
@@ -255,16 +238,14 @@ class WatchSource:
     facts: Callable[[str], ToolFacts | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReadableFolders:
+class ReadableFolders(Record):
     """Folders that the commands of a turn may read beside the workspace."""
 
     name: str
     find: Callable[[TurnContext], Awaitable[Sequence[Path]]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NarrowingSource:
+class NarrowingSource(Record):
     """The source of narrowings: what may run without asking at most."""
 
     name: str
@@ -272,15 +253,13 @@ class NarrowingSource:
     find: Callable[[Tx, TurnContext], Iterable[CallNarrowing]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillFolder:
+class SkillFolder(Record):
     """A folder of skills that comes with a plugin."""
 
     path: Path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SettingsCheck:
+class SettingsCheck(Record):
     """A check of settings that their types do not do."""
 
     name: str
@@ -288,24 +267,21 @@ class SettingsCheck:
     find: Callable[[Settings], Iterable[str]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MemoryProviderKind:
+class MemoryProviderKind(Record):
     """A place that keeps memories."""
 
     name: str
     make: Callable[[FeatureContext], MemoryProvider]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompactorKind:
+class CompactorKind(Record):
     """A context engine that can take the place of the built-in one."""
 
     name: str
     make: Callable[[], object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TracerSource:
+class TracerSource(Record):
     """The source of a tracer of turns."""
 
     name: str
@@ -313,8 +289,7 @@ class TracerSource:
     make: Callable[[], Tracer | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebsiteSource:
+class WebsiteSource(Record):
     """The source of a website."""
 
     name: str
@@ -322,8 +297,7 @@ class WebsiteSource:
     make: Callable[[], object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentSource:
+class AgentSource(Record):
     """Agents that routes can name."""
 
     name: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.config import find_home, load_settings, read_plugin_names
 from clew.errors import SettingsError
 from clew.plugin.registry import Features
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -44,6 +44,7 @@ from clew.plugin.declarations import (
     WebsiteSource,
 )
 from clew.plugin.settings_tables import NamedTables, SettingsSection
+from clew.record import Record
 from clew.store.feature_schema import FeatureSchema
 
 if TYPE_CHECKING:
@@ -80,8 +81,7 @@ class Register(Protocol):
     def __call__(self, registry: Registry, /) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Declared(Generic[T]):
+class Declared(Record, Generic[T], kw_only=False):
     """A declaration and the feature that made it."""
 
     owner: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import turn_context
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["TurnContext", "get_turn_context", "keep_permit"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TurnContext(TurnIds):
     """
     The running turn: its conversation, people and services.

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from clew.record import Record
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
@@ -48,8 +50,7 @@ class _Refused(Exception):
         self.status, self.reason = status, reason
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Target:
+class _Target(Record):
     """The first line of a request, read."""
 
     method: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from clew.record import Record
 from clew.sandbox.public_addresses import find_address_problem, matches_host
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ _ENTRY: Final = re.compile(rf"(?P<host>\[[0-9a-f:.]+\]|{_NAME})(?::(?P<port>[0-9
 _LAST_PORT: Final = 65535
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AllowedHost:
+class AllowedHost(Record):
     """A host of the settings."""
 
     #: In lower case, without brackets; ``*.example.org`` is everything below.
@@ -39,8 +38,7 @@ class AllowedHost:
         return port in ports and matches_host(host, self.pattern)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NetworkRules:
+class NetworkRules(Record):
     """Hosts that commands may reach."""
 
     hosts: Sequence[AllowedHost] = ()

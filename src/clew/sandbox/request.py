@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from clew.record import Record
 from clew.sandbox.supervisor.order import PROXY_PORT
 from clew.sandbox.workspace import Workspace, name_folder
 
@@ -41,8 +42,7 @@ _PROXY_VARIABLES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommandLimits:
+class CommandLimits(Record):
     """The resources that a command and all processes that it starts may use."""
 
     #: Bytes of memory.
@@ -56,8 +56,7 @@ class CommandLimits:
     disk: int = 1024 * _MEBIBYTE
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SandboxRequest:
+class SandboxRequest(Record):
     """A command's place: its workspace, level, environment, and what else it may read."""
 
     workspace: Path
@@ -76,8 +75,7 @@ class SandboxRequest:
     takes_input: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SandboxPolicy:
+class SandboxPolicy(Record):
     """The settings of the sandbox, as its users need them."""
 
     level: Level = "work"
@@ -132,8 +130,7 @@ def make_session_variables(request: SandboxRequest) -> dict[str, str]:
     return dict.fromkeys(names, request.session)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PythonRuntime:
+class PythonRuntime(Record):
     """The Python interpreter that commands can run, and the folder that it needs."""
 
     executable: Path

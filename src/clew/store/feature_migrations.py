@@ -7,10 +7,10 @@ can be made again in a copy where its package is not installed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, LiteralString, cast
 
 from clew.errors import StoreUnusable
+from clew.record import Record
 from clew.store.copying.tables import list_tables, sql_name
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _STORED: dict[Dialect, LiteralString] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeatureTable:
+class FeatureTable(Record):
     """A table of a feature, which may not be installed."""
 
     name: LiteralString

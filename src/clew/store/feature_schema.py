@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from clew.errors import SettingsError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +29,7 @@ _NAMED_TABLE = re.compile(
 _CREATED_TABLE = re.compile(r"\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeatureMigration:
+class FeatureMigration(Record):
     """One migration of a feature, for both databases."""
 
     feature: str
@@ -43,8 +43,7 @@ class FeatureMigration:
         return hashlib.sha256(both.encode()).hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeatureSchema:
+class FeatureSchema(Record):
     """The tables and migrations that a feature keeps in the store."""
 
     feature: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
+from clew.record import Record
 from clew.store.search import MAX_UNINDEXED, is_damaged
 
 if TYPE_CHECKING:
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClockReadings:
+class ClockReadings(Record):
     #: The time of the database host.
     now: datetime
     #: When the newest entry was stored, by that clock.
@@ -35,8 +34,7 @@ def read_journal_mode(t: Tx) -> str:
     return t.fetch_value("PRAGMA journal_mode")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchIndexState:
+class SearchIndexState(Record):
     damaged: bool
     #: Unindexed messages, counted up to ``MAX_UNINDEXED``, where searches are rejected.
     unindexed: int
@@ -54,8 +52,7 @@ def read_search_state(t: Tx) -> SearchIndexState:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OrphanedLeases:
+class OrphanedLeases(Record):
     """Leases of an owner that died without releasing them."""
 
     owner: str
@@ -74,8 +71,7 @@ def find_orphaned_leases(t: Tx) -> list[OrphanedLeases]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerInfo:
+class ServerInfo(Record):
     """PostgreSQL server and its durability settings."""
 
     version: str

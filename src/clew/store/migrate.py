@@ -10,11 +10,11 @@ unchanged.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreUnusable
+from clew.record import Record
 from clew.store.feature_migrations import migrate_features
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ _LOCK: dict[Dialect, LiteralString | None] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Migration:
+class Migration(Record):
     number: int
     name: str
     sql: LiteralString

@@ -10,7 +10,6 @@ message, but never return a wrong one.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
 from clew.clock import from_millis
@@ -18,6 +17,7 @@ from clew.core.entry import Role
 from clew.core.scope import LOCAL
 from clew.core.search import ParsedQuery, parse_query, tokenize_text
 from clew.errors import SearchNotReady, UsageError
+from clew.record import Record
 from clew.store.search_index import MAX_ENTRY_NUMBER, scope_token
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ MAX_EXAMINED = 4000
 MAX_UNINDEXED = 10_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchHit:
+class SearchHit(Record):
     """Message that matches a query."""
 
     conversation_id: ConversationId
@@ -48,8 +47,7 @@ class SearchHit:
     created_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchPage:
+class SearchPage(Record):
     """Hits, newest first; a page may be short, even empty, and still have a next one."""
 
     items: tuple[SearchHit, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.store.contract import Dialect, Tx
@@ -23,8 +24,7 @@ _INDEX_SIZES: dict[Dialect, LiteralString] = {
 _BLOBS: LiteralString = "SELECT count(*), COALESCE(sum(size), 0) FROM blob"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DiskUsage:
+class DiskUsage(Record):
     """Sizes of a database and its parts, in bytes."""
 
     #: Of the database, without its log.

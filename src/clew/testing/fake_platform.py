@@ -9,9 +9,10 @@ import math
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from clew.record import Record
 from clew.testing.fake_server import FakeServer
 from clew.testing.faults import CallFault, FaultInjector
 from clew.testing.provider.http import HttpRequest, ResponseWriter, WatchedReader
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FakeResponse:
+class FakeResponse(Record, kw_only=False):
     """The response to a call."""
 
     body: object = None

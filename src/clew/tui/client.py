@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
@@ -27,6 +26,7 @@ from pydantic import BaseModel
 
 from clew.background import cancel_and_wait
 from clew.backoff import add_jitter
+from clew.record import Record
 from clew.tui.transports import ConnectionLost, ConnectionRefused
 from clew.wire import methods
 from clew.wire.client_protocol import (
@@ -61,8 +61,7 @@ MIN_PAUSE, MAX_PAUSE = 0.1, 2.0
 _REPEATED = (ErrorCode.DISCONNECTED, ErrorCode.UNAVAILABLE, ErrorCode.STOPPING)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Resumed:
+class Resumed(Record):
     """Restored connection: provisional text is void, missed events follow."""
 
     conversation: str

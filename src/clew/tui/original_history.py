@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from clew.record import Record
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import EntriesParams, Named
@@ -27,8 +27,7 @@ class Caller(Protocol):
     async def call(self, method: RpcMethod[Any, R], params: Params) -> R: ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OriginalHistory:
+class OriginalHistory(Record):
     """Entries of an original, and its state; numbered so that 0 is the last one copied."""
 
     entries: Sequence[EntryShape] = ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
+from clew.record import Record
 from clew.tui.state.view import PendingText
 from clew.wire.errors import CallFailed, ErrorCode
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Item:
+class _Item(Record):
     shown: PendingText
     #: It may switch the conversation for the texts sent after it.
     may_switch: bool

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from clew.record import Record
 from clew.wire import framing
 from clew.wire.errors import ErrorCode, RpcError
 from clew.wire.event_models import (
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=BaseModel)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class PendingCall(Generic[R]):
+class PendingCall(Record, Generic[R], eq=False):
     """A call that was made; two are never equal."""
 
     id: int
@@ -65,24 +65,21 @@ class PendingCall(Generic[R]):
         return self.method.result.model_validate(result, extra="ignore")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResultReceived:
+class ResultReceived(Record):
     """The result of a call."""
 
     call: PendingCall[Any]
     result: object
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ErrorReceived:
+class ErrorReceived(Record):
     """The error of a call; without ``call`` the server could not parse what was sent."""
 
     call: PendingCall[Any] | None
     error: RpcError
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventReceived:
+class EventReceived(Record):
     """An event."""
 
     notice: AnyNotice

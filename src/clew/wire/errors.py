@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from clew import errors
 from clew.errors import ClewError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,8 +112,7 @@ _ERROR_TYPES: tuple[tuple[type[ClewError], ErrorCode], ...] = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcError:
+class RpcError(Record):
     """
     An error of a call.
 

@@ -8,9 +8,10 @@ rejected: requests run concurrently anyway, and each is answered as soon as it i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
+from clew.record import Record
 from clew.wire.errors import ErrorCode, RpcError
 from clew.wire.json import dump_json, parse_json
 
@@ -24,8 +25,7 @@ RequestId = str | int
 JsonFields = Mapping[str, object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcRequest:
+class RpcRequest(Record):
     """A call; without ``id`` a notification, which is processed and not answered."""
 
     method: str
@@ -33,16 +33,14 @@ class RpcRequest:
     id: RequestId | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcResponse:
+class RpcResponse(Record):
     """The result of a call."""
 
     id: RequestId
     result: object
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcErrorResponse:
+class RpcErrorResponse(Record):
     """The error of a call; without ``id`` the call could not be parsed."""
 
     id: RequestId | None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from clew.record import Record
 from clew.wire import models, params, results
 from clew.wire.errors import ErrorCode
 
@@ -17,8 +17,7 @@ P = TypeVar("P", bound=params.Params)
 R = TypeVar("R", bound=BaseModel)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcMethod(Generic[P, R]):
+class RpcMethod(Record, Generic[P, R]):
     """A method: its name, parameters and result."""
 
     name: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.api.problems import Problem, ProblemError, invalid_request
@@ -10,6 +9,7 @@ from clew.core.approval import ApprovalState, escape_invisible
 from clew.core.grant import GRANT_TERMS
 from clew.core.ids import ApprovalId
 from clew.errors import NotFound
+from clew.record import Record
 from clew.wire.serializers import format_timestamp
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FollowedInput:
+class FollowedInput(Record):
     """An input whose turn a run shows."""
 
     inbox_id: InboxId

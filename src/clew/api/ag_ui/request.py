@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.api.problems import Problem, ProblemError, invalid_request
 from clew.api.responses.input_items import RequestFile
 from clew.core.entry import Role
 from clew.core.grant import GRANT_TERMS
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,8 +38,7 @@ _OTHER_RUN = Problem(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeldMessage:
+class HeldMessage(Record):
     """A message as the client holds it, by what tells whether it is up to date."""
 
     id: str
@@ -48,8 +47,7 @@ class HeldMessage:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewUserMessage:
+class NewUserMessage(Record):
     """A message of the user at the end of the history."""
 
     id: str
@@ -57,8 +55,7 @@ class NewUserMessage:
     files: tuple[RequestFile, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InterruptAnswer:
+class InterruptAnswer(Record):
     """The answer to one approval."""
 
     approval: str
@@ -67,8 +64,7 @@ class InterruptAnswer:
     keep: GrantTerm | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunInput:
+class RunInput(Record):
     """A parsed request for a run."""
 
     thread: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
@@ -13,6 +12,7 @@ from clew.api.auth import bearer_token
 from clew.api.mcp.operation_client import InProcessClient, MethodCatalog
 from clew.api.mcp.tools import McpAccess
 from clew.api.request_body import read_body
+from clew.record import replace
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.api.mcp import shapes
 from clew.api.mcp.tools import PAGE_SIZE
+from clew.record import Record
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import LARGEST_SEQ
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from clew.api.mcp.operation_client import OperationClient
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResourcePage:
+class ResourcePage(Record):
     """A page of resources, the last used first."""
 
     items: Sequence[dict[str, Any]]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.api.mcp import shapes
+from clew.record import Record
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import LARGEST_SEQ
 
@@ -42,8 +43,7 @@ class McpAccess(enum.IntEnum):
             ) from None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class McpFrontTool:
+class McpFrontTool(Record):
     """A tool that is an operation."""
 
     name: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
@@ -21,6 +20,7 @@ from clew.core.events import InputCompleted
 from clew.engine.request_service import ClientHistory, EarlierInput
 from clew.engine.response_service import with_options
 from clew.errors import ClewError, NotFound
+from clew.record import replace
 
 if TYPE_CHECKING:
     from clew.api.http_call import HttpCall

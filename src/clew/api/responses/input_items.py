@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.problems import invalid_request
 from clew.core.client_history import HistoryMessage
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RequestFile:
+class RequestFile(Record):
     """A file that a request contains."""
 
     name: str
@@ -27,8 +26,7 @@ class RequestFile:
     content: bytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InputMessage:
+class InputMessage(Record):
     """One message of an input."""
 
     role: str

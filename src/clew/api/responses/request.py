@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.chat_request import unknown_model_problem
 from clew.api.problems import ProblemError, invalid_request
 from clew.api.responses.input_items import parse_input
 from clew.core.client_history import HistoryMessage
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.api.responses.schemas import ResponseRequest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResponseInput:
+class ResponseInput(Record):
     """A parsed request for a response."""
 
     text: str

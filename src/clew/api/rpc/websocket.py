@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
@@ -15,6 +14,7 @@ from clew.api.idempotency import caller_id
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.subscriptions import ClientDisconnected
 from clew.background import run_in_background
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

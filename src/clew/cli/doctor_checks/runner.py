@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from clew.config.validation import find_unmasked_secrets
 from clew.core.doctor_finding import fail, ok, warn
 from clew.errors import SettingsError
 from clew.plugin.loading import get_features
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -11,11 +10,12 @@ from clew.core.export_format.schema import TEXT_KEY
 from clew.core.export_format.sealed_lines import encode_json
 from clew.core.route import LOCAL
 from clew.core.session import COMPRESSION, IMPORT, REOPEN, RESTORE, REWIND
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
 
 YOU: Final = "You"
 USER: Final = "User"
@@ -30,8 +30,7 @@ _OPENED: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeadingBlock:
+class HeadingBlock(Record):
     """Heading of a conversation."""
 
     text: str
@@ -41,8 +40,7 @@ class HeadingBlock:
     facts: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageBlock:
+class MessageBlock(Record):
     """Message of a person or of the agent."""
 
     who: str
@@ -60,16 +58,14 @@ class MessageBlock:
         return self.who == ASSISTANT
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CollapsibleBlock:
+class CollapsibleBlock(Record):
     """Content for inspection rather than reading."""
 
     label: str
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoteBlock:
+class NoteBlock(Record):
     """Note about an event."""
 
     text: str
@@ -172,10 +168,10 @@ class BlockReader:
 
 def _parse_sender(payload: object) -> tuple[str, str] | None:
     """Return the id and name of the sender if an input came from a chat."""
-    told = cast("Record", payload).get("sender") if isinstance(payload, dict) else None
+    told = cast("ExportRecord", payload).get("sender") if isinstance(payload, dict) else None
     if not isinstance(told, dict):
         return None
-    sender = cast("Record", told)
+    sender = cast("ExportRecord", told)
     return str(sender.get("id", "")), " ".join(str(sender.get("name", "")).split())
 
 
@@ -224,13 +220,15 @@ def extract_text(message: object) -> str:
     return "\n".join(texts) or _to_text(message)
 
 
-def _message_parts(message: object) -> Sequence[Record]:
+def _message_parts(message: object) -> Sequence[ExportRecord]:
     if not isinstance(message, dict):
         return []
-    parts = cast("Record", message).get("parts")
+    parts = cast("ExportRecord", message).get("parts")
     if not isinstance(parts, list):
         return []
-    return [cast("Record", part) for part in cast("list[Any]", parts) if isinstance(part, dict)]
+    return [
+        cast("ExportRecord", part) for part in cast("list[Any]", parts) if isinstance(part, dict)
+    ]
 
 
 def _to_text(value: object) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.config.secret import is_secret_name, redact_password
 from clew.errors import ClewError, UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +26,7 @@ class ServiceFailed(ClewError):
     """Process manager that refused what it was asked for."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServiceDefinition:
+class ServiceDefinition(Record):
     """A gateway that a process manager starts and restarts."""
 
     name: str

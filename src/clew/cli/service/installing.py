@@ -7,7 +7,6 @@ import pwd
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from clew.cli.service.definition import ServiceDefinition, ServiceFailed, build_
 from clew.cli.service.launchd import LaunchdManager
 from clew.cli.service.systemd import SystemdManager
 from clew.errors import UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from clew.cli.service.manager import ServiceManager
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InstallResult:
+class InstallResult(Record):
     """Outcome of an installation."""
 
     file: Path

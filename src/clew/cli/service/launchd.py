@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import plistlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.cli.service.definition import STOP_TIMEOUT, ServiceFailed, find_home
 from clew.cli.service.manager import ManagedState, run_program
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.cli.service.definition import ServiceDefinition
@@ -24,8 +24,7 @@ _THROTTLE: Final = 5
 _OPEN_FILES: Final = 8192
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LaunchdManager:
+class LaunchdManager(Record):
     """The launchd of this machine, or of this person."""
 
     system: bool

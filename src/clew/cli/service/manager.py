@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from clew.cli.service.definition import ServiceDefinition
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ManagedState:
+class ManagedState(Record):
     """State of a service, as its process manager reports it."""
 
     #: ``active``, ``activating``, ``failed``, ``inactive`` …; ``unknown`` if it says nothing.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from clew.api.discovery import discover_server
+from clew.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 _TIMEOUT: Final = 5.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GatewayState:
+class GatewayState(Record):
     """State of the gateway of a home: by the lock of its file, never by a number."""
 
     address: ServerAddress | None
@@ -33,8 +32,7 @@ class GatewayState:
         return self.address is not None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServiceStatus:
+class ServiceStatus(Record):
     """A gateway and its service."""
 
     gateway: GatewayState

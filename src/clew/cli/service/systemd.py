@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.service.definition import STOP_TIMEOUT, ServiceFailed
 from clew.cli.service.manager import ManagedState, run_program
 from clew.errors import UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.cli.service.definition import ServiceDefinition
@@ -70,8 +70,7 @@ _PROPERTIES: Final = ("ActiveState", "SubState", "UnitFileState", "MainPID", "NR
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SystemdManager:
+class SystemdManager(Record):
     """The systemd of this machine, or of this person."""
 
     system: bool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.advice import ADVICE
@@ -13,6 +12,7 @@ from clew.agent.provider_errors import FailureKind
 from clew.cli.setup_wizard.providers import format_model_names, is_local_address, list_model_names
 from clew.core.text import REDACTED
 from clew.errors import SettingsError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.agent.provider_errors import ProviderFailure
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 TIMEOUT: Final = 120.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConnectionTarget:
+class ConnectionTarget(Record):
     """The model to send the request to: full name, address, key."""
 
     name: str
@@ -37,8 +36,7 @@ class ConnectionTarget:
         return self.base_url or f"the provider of {self.name}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConnectionProblem:
+class ConnectionProblem(Record):
     """A reason for which a model cannot be used, and how to fix it."""
 
     kind: FailureKind

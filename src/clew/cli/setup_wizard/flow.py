@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.agent.provider_errors import FailureKind
@@ -15,6 +14,7 @@ from clew.config.sources import read_config_file
 from clew.config.toml_edit import BACKUP_NAME, atomic_write, edit_toml, quote_toml
 from clew.core.doctor_finding import FindingLevel
 from clew.errors import ClewError, SettingsError, UsageError
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +29,7 @@ class SetupCancelled(Exception):
     """The user wants nothing changed, which is no failure; the text describes the state."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SetupResult:
+class SetupResult(Record):
     """The result of the setup."""
 
     chosen: SelectedModel

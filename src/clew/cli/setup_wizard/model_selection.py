@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.setup_wizard import providers as places
@@ -18,6 +17,7 @@ from clew.cli.setup_wizard.providers import (
 from clew.config.settings import OFFLINE
 from clew.config.toml_edit import atomic_write
 from clew.errors import UsageError
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

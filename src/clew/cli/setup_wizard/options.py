@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from clew.cli.setup_wizard.providers import LOCAL_SERVERS
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from clew.cli.setup_wizard.providers import KeyLocation
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SetupOptions:
+class SetupOptions(Record):
     """The options given on the command line."""
 
     model: str | None = None
@@ -28,8 +28,7 @@ class SetupOptions:
     replace: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SelectedModel:
+class SelectedModel(Record):
     """The model to use."""
 
     #: ``PROVIDER:MODEL``, or ``offline``.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +18,7 @@ class _Number(click.IntRange):
     name = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class Prompter:
+class Prompter(Record, kw_only=False):
     """Prompts on the terminal; without a user, the first option is taken."""
 
     notes: Output

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ import httpx2
 
 from clew.config.defaults import DEFAULT_PROVIDERS
 from clew.config.secret import Secret
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,8 +83,7 @@ LOCAL_SERVERS: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeyLocation:
+class KeyLocation(Record):
     """The place where a key is kept: an environment variable, or a file."""
 
     env: str | None = None
@@ -116,8 +115,7 @@ class KeyLocation:
         return Secret.from_file(self.file, key="the key").reveal()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProviderOption:
+class ProviderOption(Record):
     """A place where models are served."""
 
     #: For people: ``Ollama at http://127.0.0.1:11434/v1``.
@@ -162,8 +160,7 @@ async def find_local_servers(places: Mapping[str, str]) -> list[ProviderOption]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelListing:
+class ModelListing(Record):
     """The models that a server lists."""
 
     models: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from clew.core.export_format.id_remap import compute_entry_hash
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
 
 #: The seq of a problem, and its description.
 Problem: TypeAlias = "tuple[int | None, str]"
@@ -45,7 +45,7 @@ class ChainChecker:
         """Note that lines are missing, changed or moved before the next one."""
         self.torn = self._loose = True
 
-    def check_record(self, kind: str, record: Record, *, withheld: bool) -> Iterator[Problem]:
+    def check_record(self, kind: str, record: ExportRecord, *, withheld: bool) -> Iterator[Problem]:
         """Yield the problems of the next line."""
         match kind:
             case "entry":
@@ -61,7 +61,7 @@ class ChainChecker:
             case _:
                 pass
 
-    def _check_entry(self, entry: Record, withheld: bool) -> Iterator[Problem]:
+    def _check_entry(self, entry: ExportRecord, withheld: bool) -> Iterator[Problem]:
         seq: int = entry["seq"]
         self.withheld |= withheld
         if seq != self.last_seq + 1:
@@ -76,7 +76,7 @@ class ChainChecker:
             yield seq, f"it belongs to turn {entry['turn']}, which is not in the export"
         self.last_seq, self.last_hash, self._loose = seq, entry["hash"], False
 
-    def _check_session(self, session: Record) -> Iterator[Problem]:
+    def _check_session(self, session: ExportRecord) -> Iterator[Problem]:
         before = self.sessions[-1] if self.sessions else None
         if not self.torn:
             if session["predecessor"] != before:
@@ -90,17 +90,17 @@ class ChainChecker:
         self._open = session["ended_at"] is None
         self.sessions.append(session["id"])
 
-    def _check_turn(self, turn: Record) -> Iterator[Problem]:
+    def _check_turn(self, turn: ExportRecord) -> Iterator[Problem]:
         if not self.torn and turn["first_seq"] != self.last_seq + 1:
             yield None, f"turn {turn['id']} does not come before its first entry"
         self._turns.add(turn["id"])
 
-    def _check_input(self, item: Record) -> Iterator[Problem]:
+    def _check_input(self, item: ExportRecord) -> Iterator[Problem]:
         self._inputs += 1
         if not self.torn and item["turn"] is not None and item["turn"] not in self._turns:
             yield None, f"input {item['id']} led to a turn that is not in the export"
 
-    def _check_end(self, end: Record) -> Iterator[Problem]:
+    def _check_end(self, end: ExportRecord) -> Iterator[Problem]:
         if self.torn:
             return
         found = {

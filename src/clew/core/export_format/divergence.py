@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +20,7 @@ class Relation(enum.Enum):
     DELETED = "deleted"  #: deleted here
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChainSummary:
+class ChainSummary(Record):
     """Hashes and session ids that identify a conversation's history."""
 
     #: The hashes of all entries, in order.

@@ -10,7 +10,7 @@ from clew.core.entry import GENESIS, chain_hash
 from clew.core.export_format.schema import ENTRY
 
 if TYPE_CHECKING:
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
 
 _PREFIXED: Final = re.compile(r"([a-z]+_)([0-9a-f]{12})?.*", re.DOTALL)
 _SESSION: Final = re.compile(r"(\d{8}_\d{6}_)[0-9a-f]{6}")
@@ -31,7 +31,7 @@ class IdRemapper:
         self.id = self._map_id(source)
         self._last_hash = GENESIS
 
-    def copy_record(self, kind: str, record: Record) -> Record:
+    def copy_record(self, kind: str, record: ExportRecord) -> ExportRecord:
         """Return the copy of one record."""
         copied = dict(record)
         if kind == "blob":
@@ -51,7 +51,7 @@ class IdRemapper:
             copied["id"] = self._map_id(copied["id"])
         return self._finish_record(kind, copied)
 
-    def _finish_record(self, kind: str, copied: Record) -> Record:
+    def _finish_record(self, kind: str, copied: ExportRecord) -> ExportRecord:
         match kind:
             case "session":
                 operation = copied["operation"]
@@ -81,7 +81,7 @@ class IdRemapper:
         return hashlib.sha256(self._salt + b"\0" + old.encode()).hexdigest()
 
 
-def compute_entry_hash(entry: Record) -> bytes:
+def compute_entry_hash(entry: ExportRecord) -> bytes:
     """Return the correct hash of an entry, from its fields and the previous hash."""
     fields = (entry[field.name] for field in ENTRY[:-2])
     return chain_hash(entry["prev_hash"], tuple(fields))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from clew.core.export_format.sealed_lines import MalformedLine, check_seal
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,8 +19,7 @@ _NUMBER: Final = re.compile(rb'\{"n":(\d{1,18}),')
 _NONE: Final = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LineIndex:
+class LineIndex(Record):
     """Changed and moved lines, by their position in the file (from 1)."""
 
     #: Number of intact lines.

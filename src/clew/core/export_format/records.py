@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
 
 #: The type of a line and its record.
-TypedRecord: TypeAlias = "tuple[str, Record]"
+TypedRecord: TypeAlias = "tuple[str, ExportRecord]"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationExport:
+class ConversationExport(Record):
     """Stored records of a conversation at one moment, except entries and blobs."""
 
-    conversation: Record
+    conversation: ExportRecord
     last_hash: bytes
     #: In the order of their chain, each with its ``base``.
-    sessions: Sequence[Record]
+    sessions: Sequence[ExportRecord]
     #: In the order of their first entries.
-    turns: Sequence[Record]
+    turns: Sequence[ExportRecord]
     #: Those with an outcome, in order of acceptance.
-    inputs: Sequence[Record]
-    usage: Sequence[Record]
-    attachments: Sequence[Record]
+    inputs: Sequence[ExportRecord]
+    usage: Sequence[ExportRecord]
+    attachments: Sequence[ExportRecord]
 
 
 class RecordInterleaver:
@@ -43,15 +43,15 @@ class RecordInterleaver:
     def __init__(self, book: ConversationExport) -> None:
         self._book = book
         self._sessions, self._turns = deque(book.sessions), deque(book.turns)
-        self._consumed: defaultdict[str, deque[Record]] = defaultdict(deque)
-        self._others: list[Record] = []
+        self._consumed: defaultdict[str, deque[ExportRecord]] = defaultdict(deque)
+        self._others: list[ExportRecord] = []
         for item in book.inputs:
             if item["turn"] is None:
                 self._others.append(item)
             else:
                 self._consumed[item["turn"]].append(item)
 
-    def records_before(self, entry: Record) -> Iterator[TypedRecord]:
+    def records_before(self, entry: ExportRecord) -> Iterator[TypedRecord]:
         """Yield the records that precede an entry; call it for each entry, in order."""
         while self._sessions and self._sessions[0]["opened_seq"] < entry["seq"]:
             yield "session", self._sessions.popleft()

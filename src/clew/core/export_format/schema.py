@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -23,13 +22,14 @@ from clew.core.foreign_formats import is_expiry_finalized
 from clew.core.session_base import EntryRange
 from clew.core.text import sanitize_text
 from clew.core.turn import StopRequest, TurnOutcome
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from clew.core.session_base import BaseItem
 
-Record: TypeAlias = dict[str, Any]
+ExportRecord: TypeAlias = dict[str, Any]
 
 #: Key for a JSON text that would change if it were embedded as JSON.
 TEXT_KEY: Final = "$text"
@@ -53,8 +53,7 @@ class FieldType(Enum):
 CONTENT_TYPES: Final = frozenset({FieldType.TEXT, FieldType.JSON})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Field:
+class Field(Record):
     name: str
     kind: FieldType
     optional: bool = False
@@ -218,7 +217,7 @@ def encode_line(kind: str, record: Mapping[str, Any]) -> dict[str, Any]:
     return line
 
 
-def decode_line(kind: str, said: Mapping[str, Any]) -> Record:
+def decode_line(kind: str, said: Mapping[str, Any]) -> ExportRecord:
     """
     Return a line of any type as a record.
 
@@ -235,10 +234,10 @@ def decode_line(kind: str, said: Mapping[str, Any]) -> Record:
     return record
 
 
-def _decode_base_item(said: Any) -> Record:
+def _decode_base_item(said: Any) -> ExportRecord:
     if not isinstance(said, dict):
         raise MalformedLine("its 'base' is not a list of objects")
-    item = cast("Record", said)
+    item = cast("ExportRecord", said)
     return decode_fields(_base_item_fields(item), item)
 
 
@@ -254,7 +253,7 @@ def encode_fields(fields: tuple[Field, ...], record: Mapping[str, Any]) -> dict[
     }
 
 
-def decode_fields(fields: tuple[Field, ...], said: Mapping[str, Any]) -> Record:
+def decode_fields(fields: tuple[Field, ...], said: Mapping[str, Any]) -> ExportRecord:
     """
     Return a line as a record; unknown fields are dropped.
 
@@ -276,14 +275,14 @@ def _decode_value(field: Field, said: Mapping[str, Any]) -> Any:
     return read
 
 
-def encode_base_item(item: BaseItem) -> Record:
+def encode_base_item(item: BaseItem) -> ExportRecord:
     """Return one item of a session's base as a record."""
     if isinstance(item, EntryRange):
         return {"first": item.first, "last": item.last}
     return {"format": item.format, "message": item.message}
 
 
-def row_to_record(fields: tuple[Field, ...], row: tuple[Any, ...]) -> Record:
+def row_to_record(fields: tuple[Field, ...], row: tuple[Any, ...]) -> ExportRecord:
     """Return a row of the store, with a column for each field in order, as a record."""
     return {field.name: value for field, value in zip(fields, row, strict=True)}
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from clew.core.entry import GENESIS
@@ -26,19 +25,19 @@ from clew.core.export_format.sealed_lines import (
     check_seal,
     parse_line,
 )
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
 
 #: Further findings are only counted.
 MAX_FINDINGS: Final = 1000
 _ENTRY: Final = re.compile(rb'"type":"entry"|"seq":|"prev_hash":')
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExportFinding:
+class ExportFinding(Record):
     """Difference from the original export."""
 
     #: Line number in the file, from 1; for a missing line, its former number.
@@ -56,8 +55,7 @@ class ExportFinding:
         return f"{', '.join(place)}: {self.detail}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationSummary:
+class ConversationSummary(Record):
     """Conversation of an export, and its position."""
 
     conversation: str
@@ -83,7 +81,7 @@ class ExportVerifier:
         #: Number of findings beyond the limit.
         self.omitted_findings = 0
         self.conversations: list[ConversationSummary] = []
-        self.tombstones: list[Record] = []
+        self.tombstones: list[ExportRecord] = []
         self.entries = 0
         #: The requested hashes, by conversation.
         self.hashes: dict[str, bytes] = {}
@@ -238,7 +236,7 @@ class ExportVerifier:
         else:
             self._check_in_chain(kind, record, withheld=said.get("withheld") is True)
 
-    def _check_in_chain(self, kind: str, record: Record, *, withheld: bool) -> None:
+    def _check_in_chain(self, kind: str, record: ExportRecord, *, withheld: bool) -> None:
         thread = self._chain_of(record["conversation"])
         if kind in ("entry", "end"):
             following = record["seq"] if kind == "entry" else record["entries"] + 1
@@ -273,7 +271,7 @@ class ExportVerifier:
         self._thread = thread
         return thread
 
-    def _check_blob(self, record: Record) -> None:
+    def _check_blob(self, record: ExportRecord) -> None:
         self._blobs.add(record["sha256"])
         if hashlib.sha256(record["data"]).digest() != record["sha256"]:
             raise MalformedLine("the hash of its contents does not match")

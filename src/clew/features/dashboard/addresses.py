@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from clew.api.auth import is_loopback_url
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,8 +16,7 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PageAddress:
+class PageAddress(Record):
     """An address at which the dashboard is opened."""
 
     #: The origins that its page can have: the scheme is not known behind a proxy.

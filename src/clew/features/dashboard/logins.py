@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.scope import LOCAL, Scope
 from clew.core.text import sanitize_text
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ _USE_INTERVAL: Final = timedelta(hours=1)
 _MAX_LABEL: Final = 120
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BrowserLogin:
+class BrowserLogin(Record):
     """A browser that has logged in."""
 
     id: str

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from clew.config.builtin_types import FLAG, ORIGINS
 from clew.config.fields import setting
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DashboardSettings:
+class DashboardSettings(Record):
     """The dashboard: the agent in a browser, at the address of the API."""
 
     enabled: bool = setting(FLAG, True, "Whether `clew serve` has the dashboard.")

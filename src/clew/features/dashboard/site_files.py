@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,8 +29,7 @@ _MODULES_MARK: Final = "<!-- modules -->"
 _LAZY_PREFIX: Final = "vendor/highlight"
 
 
-@dataclass(frozen=True, slots=True)
-class SiteFile:
+class SiteFile(Record, kw_only=False):
     """A file as it is sent."""
 
     media_type: str
@@ -37,8 +38,7 @@ class SiteFile:
     etag: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SiteVersion:
+class SiteVersion(Record):
     """All files at one moment; those that reference each other belong together."""
 
     #: Digest of all files, in the path of each.

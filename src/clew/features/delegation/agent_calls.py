@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
 from clew.features.delegation import front
 from clew.features.delegation.wording import format_started, format_state
 from clew.plugin import get_turn_context
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.features.delegation.children import Child
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentCall:
+class AgentCall(Record):
     """A call as the model writes it."""
 
     action: str

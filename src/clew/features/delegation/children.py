@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.ids import ConversationId
 from clew.core.journal import CallKey
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.records import RecordQuery
 from clew.store.transactions.usage import TokenUsage
 
@@ -25,8 +25,7 @@ class ChildState(enum.Enum):
     STOPPED = "stopped"  #: by a person, its parent or its budget; there may be a part of an answer
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Child:
+class Child(Record):
     """A conversation in which an agent works on a task of another conversation."""
 
     conversation_id: ConversationId

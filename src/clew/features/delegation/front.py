@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.clock import from_millis
@@ -23,6 +22,7 @@ from clew.features.delegation.children import (
 from clew.features.delegation.ending import read_answer, stop_child
 from clew.features.delegation.opening import MAX_TASK, limit_budget, reserve_place
 from clew.features.delegation.wording import describe_reason, format_state
+from clew.record import Record
 from clew.store.transactions import conversations, inbox, journal
 from clew.store.transactions.completions import accept_direct_input
 from clew.store.transactions.grants import is_tainted
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 MAX_READ: Final = 20_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerPart:
+class AnswerPart(Record):
     """A part of the answer of a task."""
 
     child: Child

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.agent_profile import AgentProfile, NamedAgent, is_level_within, narrow_profile
 from clew.core.route import MAIN_AGENT
 from clew.errors import UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,8 +24,7 @@ _NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _MAX_INSTRUCTIONS: Final = 40_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskTerms:
+class TaskTerms(Record):
     """Terms of a new task: the limits, and the kinds of agents to choose from."""
 
     limits: DelegationSettings

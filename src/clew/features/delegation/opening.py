@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.completion import TASK, Cause, make_completion_id, write_task_payload
@@ -19,6 +18,7 @@ from clew.features.delegation.children import (
 )
 from clew.features.delegation.kinds import make_profile
 from clew.features.delegation.wording import format_task
+from clew.record import Record, replace
 from clew.store.transactions import conversations
 from clew.store.transactions import settings as stored_settings
 from clew.store.transactions.completions import accept_direct_input
@@ -37,8 +37,7 @@ MAX_TASK: Final = 50_000
 _MAX_TITLE: Final = 60
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskRequest:
+class TaskRequest(Record):
     """A task as the model of a turn asks for it."""
 
     task: str

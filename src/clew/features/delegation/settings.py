@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from clew.config.builtin_types import DURATION, MODEL, TEXT, TEXTS, choice_type, integer_type
 from clew.config.fields import setting
 from clew.core.sandbox_level import LEVELS
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DelegationSettings:
+class DelegationSettings(Record):
     """Agents that work for others."""
 
     tokens: int = setting(
@@ -36,7 +35,7 @@ class DelegationSettings:
         3,
         "How far tasks may be nested: with 3, the task of a task may have tasks.",
     )
-    wait: timedelta = setting(  # noqa: RUF009  (nothing is called)
+    wait: timedelta = setting(
         DURATION,
         timedelta(minutes=8),
         "How long the agent waits for a task in the foreground, and a task for its place. After "
@@ -44,8 +43,7 @@ class DelegationSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentKind:
+class AgentKind(Record):
     """A kind of agent that `delegate` can choose for a task, by its name."""
 
     description: str | None = setting(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.journal import CallKey
+from clew.record import Record
 from clew.store.transactions import attachments
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ VERSION_TYPE: Final = "application/octet-stream; clew=file-version"
 _COLUMNS: Final = "turn, step, call, conversation, workspace, path, before_sha256, after_sha256"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileChange:
+class FileChange(Record):
     """One change of one file, by one call."""
 
     key: CallKey

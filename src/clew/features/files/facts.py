@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from clew.features.files.reading import decode_text
 from clew.features.files.turn_workspace import get_workspace, locate, normalize_path
 from clew.features.files.writing import read_content
 from clew.plugin import PathFact, ToolFacts
+from clew.record import replace
 from clew.sandbox.changed_files import holds_received_file
 from clew.sandbox.errors import FileRefused, PathLeadsElsewhere
 

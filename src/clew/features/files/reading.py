@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.known_secrets import redact_secrets
 from clew.documents.document_text import DocumentRefused, may_be_document, read_document
+from clew.record import Record
 from clew.sandbox.errors import FileRefused
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ _BROKEN: Final = 0.1
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DecodedText:
+class DecodedText(Record):
     """The text of a file, with LF at the end of lines, and remarks about it."""
 
     text: str

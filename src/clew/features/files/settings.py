@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from clew.config.builtin_types import integer_type
 from clew.config.fields import setting
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FilesSettings:
+class FilesSettings(Record):
     """The versions of changed files, which the store keeps for `/undo files`."""
 
     keep_days: int = setting(

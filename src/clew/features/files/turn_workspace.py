@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
@@ -14,6 +13,7 @@ from weakref import WeakValueDictionary
 from clew.config.workspaces import find_workspace
 from clew.file_locks import try_lock_descriptor
 from clew.plugin import get_turn_context
+from clew.record import Record
 from clew.sandbox.disk_meter import get_disk_meter
 from clew.sandbox.errors import (
     FileRefused,
@@ -52,8 +52,7 @@ def require_context() -> TurnContext:
     return context
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedPath:
+class LocatedPath(Record, kw_only=False):
     """A path of the model, and the folder below which it is used."""
 
     #: The workspace, or the root of the file system for a path outside of it.

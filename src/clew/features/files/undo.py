@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from clew.features.files import changes
 from clew.features.files.changes import hash_content
 from clew.features.files.turn_workspace import changing_files, require_room
 from clew.features.files.writing import read_content
+from clew.record import Record
 from clew.sandbox.changed_files import read_file_clock
 from clew.sandbox.errors import FileRefused, WorkspaceFull
 from clew.sandbox.workspace import Workspace
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _NOTHING: Final = "No file was changed in this conversation since the last undo."
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Restored:
+class _Restored(Record):
     """The content of a file before the changes: SHA-256, ``None`` for no file."""
 
     content: str | None

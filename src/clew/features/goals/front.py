@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.clock import from_millis
@@ -10,6 +9,7 @@ from clew.errors import NotFound, UsageError
 from clew.features.goals import goals
 from clew.features.goals.goals import Goal, GoalReason, GoalState
 from clew.features.goals.wording import describe_reason
+from clew.record import Record, replace
 from clew.store.transactions.conversations import (
     get_visible_conversation,
     resolve_conversation,
@@ -28,16 +28,14 @@ MAX_TEXT: Final = 4_000
 ACTIONS: Final = ("pause", "resume", "done", "stop")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoalLimits:
+class GoalLimits(Record):
     """Rounds and tokens of a new goal, and what resuming adds."""
 
     rounds: int
     budget: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoalRequest:
+class GoalRequest(Record):
     """A goal as it is set."""
 
     id: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.scope import LOCAL
 from clew.errors import NotFound, UsageError
+from clew.record import Record, replace
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class RoundVerdict(enum.Enum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Goal:
+class Goal(Record):
     """A goal of a conversation."""
 
     id: str
@@ -89,8 +88,7 @@ class Goal:
         return self.state in (GoalState.ACTIVE, GoalState.PAUSED)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoalRound:
+class GoalRound(Record):
     """One round: an input that begins a turn, and how that ended."""
 
     goal: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from clew.core.text import truncate_text
 from clew.errors import ClewError
 from clew.features.goals import goals
 from clew.features.goals.goals import GoalReason, GoalState, RoundVerdict
+from clew.record import replace
 from clew.store.transactions.usage import record_answer
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clew.features.goals.goals import GoalReason, GoalState, RoundState, RoundVerdict
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.features.goals.goals import Goal, GoalRound
@@ -24,8 +24,7 @@ class Go(enum.Enum):
     ROUND = "round"  #: the next round begins
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class End:
+class End(Record):
     """The goal is paused, or done."""
 
     state: GoalState
@@ -33,8 +32,7 @@ class End:
     remark: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoalFacts:
+class GoalFacts(Record):
     """Facts about an active goal between two turns."""
 
     goal: Goal

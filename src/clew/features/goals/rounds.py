@@ -8,7 +8,6 @@ input: a round is accepted once, whatever the number of gateways and crashes.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from clew.features.goals.goals import GoalState, RoundState
 from clew.features.goals.planning import End, Go, GoalFacts, pause_before, plan_next
 from clew.features.goals.telling import tell_people
 from clew.features.goals.wording import format_round
+from clew.record import Record, replace
 from clew.store.transactions import conversations, entries, inbox, pairings, turn_queries
 from clew.store.transactions.completions import accept_direct_input, sum_unattended_tokens
 from clew.store.transactions.deliveries import is_channel_route
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoalRules:
+class GoalRules(Record):
     """Settings of rounds, and the process that goes on with them."""
 
     has_judge: bool
@@ -47,8 +46,7 @@ class GoalRules:
     owner: OwnerId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgeRequest:
+class JudgeRequest(Record):
     """A round that the judge is to be asked about."""
 
     goal: Goal

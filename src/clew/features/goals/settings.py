@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from clew.config.builtin_types import MODEL, integer_type
 from clew.config.fields import setting
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoalsSettings:
+class GoalsSettings(Record):
     """Goals, towards which the agent goes on by itself."""
 
     judge: str | None = setting(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.features.goals import goals
 from clew.features.goals.wording import format_notice
+from clew.record import replace
 from clew.store.transactions import chat_notices
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from clew.backoff import next_pause
 from clew.errors import ClewError, UsageError
 from clew.features.mcp import logins
 from clew.features.mcp.definitions import MAX_TOOLS, McpTool, is_storable, replace_tools
+from clew.record import Record
 from clew.wire.meta import KEY_FIELD
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ class ServerState(enum.Enum):
 _BEGINNING: Final = (ServerState.OFF, ServerState.CONNECTING)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerStatus:
+class ServerStatus(Record):
     """The state of a connection, for people and models."""
 
     state: ServerState

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.effect import Effect
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +21,7 @@ MAX_NAME: Final = 256
 MAX_TOOLS: Final = 2_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class McpTool:
+class McpTool(Record, dict=True):
     """A tool of a server, in the server's words."""
 
     server: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.config.secret import is_secret_name
 from clew.errors import UsageError
 from clew.features.mcp.settings import NAME_PATTERN
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +25,7 @@ _TYPES: Final = frozenset({"stdio", "http", "streamable-http", "streamableHttp",
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class PlainSecret:
+class PlainSecret(Record, kw_only=False):
     """A secret that is written down; it is kept in a file of its own."""
 
     text: str = field(repr=False)
@@ -35,8 +35,7 @@ class PlainSecret:
 SecretValue = str | dict[str, str] | PlainSecret
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerEntry:
+class ServerEntry(Record):
     """A server to be added."""
 
     name: str
@@ -46,8 +45,7 @@ class ServerEntry:
     headers: Mapping[str, SecretValue] = field(default_factory=dict[str, SecretValue])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReadServers:
+class ReadServers(Record):
     """Servers in a file of another program."""
 
     servers: Sequence[ServerEntry]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.errors import UsageError
+from clew.record import Record, replace
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ _RENEWAL_LIMIT: Final = 60_000
 KEY_FILE: Final = "mcp.key"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Login:
+class Login(Record):
     """A login at a server; tokens and client are JSON, sealed in the store."""
 
     server: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mcp.client.auth import OAuthClientProvider
@@ -17,6 +16,7 @@ from clew.background import shield_until_done
 from clew.distribution import VERSION
 from clew.features.mcp.logins import LoginNeeded
 from clew.features.mcp.stored_login import NO_LISTENER, StoredLogin
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -39,8 +39,7 @@ logging.getLogger("mcp.client.auth").disabled = True
 logging.getLogger("mcp.client.auth.oauth2").disabled = True
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoginPerson:
+class LoginPerson(Record):
     """A person who logs in: is shown a link, and sent back by the browser with a code."""
 
     redirect_uri: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from clew.config.builtin_types import (
@@ -17,6 +16,7 @@ from clew.config.builtin_types import (
 )
 from clew.config.fields import setting
 from clew.errors import UsageError
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,8 +38,7 @@ AUTH: Final = ("none", "oauth", "client_credentials")
 NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class McpServer:
+class McpServer(Record):
     """A server of the Model Context Protocol, whose tools the agent can call."""
 
     command: tuple[str, ...] = setting(
@@ -93,7 +92,7 @@ class McpServer:
         "The id of an account for programs.",
         default_doc="registered at the first login",
     )
-    client_secret: Secret | None = setting(  # noqa: RUF009  (nothing is called)
+    client_secret: Secret | None = setting(
         SECRET, None, "The secret of that account, if it has one."
     )
     scopes: tuple[str, ...] = setting(

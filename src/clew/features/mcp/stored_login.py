@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import uuid4
 
@@ -12,6 +11,7 @@ from pydantic import AnyUrl, ValidationError
 
 from clew.features.mcp import logins
 from clew.features.mcp.logins import Login, Seal
+from clew.record import replace
 
 if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext

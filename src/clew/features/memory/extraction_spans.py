@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ from clew.features.memory.extraction_text import SpanMessage, format_message, wr
 from clew.features.memory.facts import SHARED
 from clew.features.memory.memories import find_memory_of
 from clew.features.memory.wording import choose_core
+from clew.record import Record
 from clew.store.transactions import rewinds
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ MAX_SPAN: Final = 24_000
 _MS: Final = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExtractionRules:
+class ExtractionRules(Record):
     """Settings of extractions, and the process that makes them."""
 
     #: Without a person's answer, where nothing speaks against it.
@@ -42,8 +41,7 @@ class ExtractionRules:
     owner: OwnerId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Extraction:
+class Extraction(Record):
     """A claimed span, and what the model is asked about it."""
 
     conversation: ConversationId

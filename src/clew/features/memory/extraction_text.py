@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.search import fold_text, split_units
 from clew.core.text import truncate_text
 from clew.features.memory.facts import FactKind
 from clew.features.memory.wording import format_fact
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,8 +52,7 @@ plan. Write NONE if there is nothing.
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SpanMessage:
+class SpanMessage(Record):
     """A message of the span that is read."""
 
     seq: int
@@ -62,8 +61,7 @@ class SpanMessage:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FoundFact:
+class FoundFact(Record):
     """A fact as the model wrote it."""
 
     text: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.scope import LOCAL, Scope
 from clew.errors import NotFound, UsageError
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class FactWriter(enum.Enum):
     IMPORT = "import"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fact:
+class Fact(Record):
     """One sentence that is remembered in a scope."""
 
     id: str

@@ -17,6 +17,7 @@ from clew.features.memory import facts, forgetting, writing
 from clew.features.memory.facts import FactState, FactWriter
 from clew.features.memory.markdown import read_bullets, write_markdown
 from clew.features.memory.secret_detector import find_secret
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 _MANY = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenFile:
+class WrittenFile(Record):
     """Content that was last written into the file of a scope."""
 
     version: int
@@ -51,8 +51,7 @@ class MergedFile:
     forgotten: list[Forgotten] = field(default_factory=list["Forgotten"])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileContent:
+class FileContent(Record):
     """Content that a file is to have."""
 
     version: int

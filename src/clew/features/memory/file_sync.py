@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -13,6 +12,7 @@ import structlog
 from clew.config.workspaces import name_folder
 from clew.core.scope import Scope
 from clew.features.memory import file_merging, forgetting, writing
+from clew.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +31,7 @@ _MAX_BYTES: Final = 5_000_000
 _HEAD: Final = "# Memory of "
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _SeenFile:
+class _SeenFile(Record):
     path: Path
     mtime: int
     text: str

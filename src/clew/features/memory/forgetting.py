@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.forgotten_text import Redaction
@@ -11,6 +10,7 @@ from clew.features.memory import facts, links, proposals, sources, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.withheld import withhold
 from clew.features.memory.wording import format_place
+from clew.record import Record
 from clew.store.transactions import redactions
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Forgotten:
+class Forgotten(Record):
     """Result of forgetting a fact."""
 
     #: With their texts; empty if it was forgotten before.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.errors import NotFound, UsageError
 from clew.features.memory import facts, writing
 from clew.features.memory.facts import FactKind, FactWriter
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ class ProposalState(enum.Enum):
     DECLINED = "declined"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Proposal:
+class Proposal(Record):
     """A fact that is proposed in a scope."""
 
     id: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.errors import SearchNotReady, UsageError
 from clew.features.memory import facts, links
 from clew.features.memory.ranking import FactIndex
 from clew.features.memory.withheld import is_withheld, read_withheld
+from clew.record import Record
 from clew.store.search import search_messages
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ _PAGES: Final = 5
 _KEPT: Final = 32
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recalled:
+class Recalled(Record):
     """Facts and messages that were found."""
 
     facts: list[Fact]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from clew.config.builtin_types import DURATION, FLAG, MODEL, TEXTS, choice_type, integer_type
 from clew.config.fields import setting
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MemorySettings:
+class MemorySettings(Record):
     """Memory of people and chats."""
 
     with_conversation: bool = setting(
@@ -50,7 +49,7 @@ class MemorySettings:
         "The model that looks for facts.",
         default_doc="`model.name`",
     )
-    extract_after: timedelta = setting(  # noqa: RUF009  (nothing is called)
+    extract_after: timedelta = setting(
         DURATION, timedelta(minutes=30), "The pause after which a conversation rests."
     )
     extract_turns: int = setting(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.features.memory.facts import SHARED
 from clew.features.memory.words import hash_words, list_words
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from clew.store.search import SearchHit
 
 
-@dataclass(frozen=True, slots=True)
-class WithheldTexts:
+class WithheldTexts(Record, kw_only=False):
     """The forgotten texts of a scope: by how many words they have, and digest, when."""
 
     texts: Mapping[int, Mapping[str, int]]

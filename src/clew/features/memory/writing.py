@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.search import fold_text
@@ -12,6 +11,7 @@ from clew.errors import UsageError
 from clew.features.memory import facts
 from clew.features.memory.facts import Fact, FactChange, FactKind, FactState, FactWriter
 from clew.features.memory.secret_detector import find_secret
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
@@ -24,8 +24,7 @@ MAX_TEXT: Final = 500
 MAX_FACTS: Final = 5_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FactSource:
+class FactSource(Record):
     """The entry that a fact was taken from."""
 
     conversation: ConversationId
@@ -34,8 +33,7 @@ class FactSource:
     hash: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewFact:
+class NewFact(Record):
     """A fact as it is given."""
 
     #: The same id is stored once.

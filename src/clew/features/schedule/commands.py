@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -21,6 +20,7 @@ from clew.features.schedule.planning import FireState
 from clew.features.schedule.runs import RunState
 from clew.features.schedule.wording import format_task
 from clew.plugin.foreign_files import ProgramWrites
+from clew.record import Record
 from clew.sandbox.runner import run_command
 from clew.sandbox.selection import choose_sandbox
 
@@ -44,8 +44,7 @@ _MAX_OUTPUT, _MAX_CHANGES = 20_000, 10_000
 _SHELL: Final = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PolledOutput:
+class PolledOutput(Record):
     """Output of a command, or the present text of a file or page."""
 
     text: str

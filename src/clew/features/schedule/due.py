@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.features.schedule import jobs, runs
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DueJobs:
+class DueJobs(Record):
     """Jobs that fire now, and runs that have ended; false if there are none."""
 
     jobs: Sequence[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,14 +10,14 @@ from clew.errors import UsageError
 from clew.features.schedule.jobs import JobState, get_job, lock_job, set_next_slot
 from clew.features.schedule.parsing import ScheduleText, parse_schedule
 from clew.features.schedule.zones import find_zone, to_local
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.features.schedule.jobs import ScheduledJob
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleEdit:
+class ScheduleEdit(Record):
     """Change of a schedule: of the zone, the times (one of the others), or both."""
 
     zone: str | None = None

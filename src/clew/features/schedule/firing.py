@@ -7,7 +7,6 @@ the number of gateways, crashes and clocks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.clock import from_millis, to_millis
@@ -38,6 +37,7 @@ from clew.features.schedule.planning import (
 )
 from clew.features.schedule.runs import get_run_state, settle_run
 from clew.features.schedule.wording import format_task, format_title
+from clew.record import Record, replace
 from clew.store.transactions import conversations
 from clew.store.transactions.completions import accept_direct_input, sum_unattended_tokens
 from clew.store.transactions.deliveries import deliver_to_chat
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 _MAX_SLOTS: Final = 200
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FiringRules:
+class FiringRules(Record):
     """Settings of firing."""
 
     quiet_hours: QuietHours | None
@@ -68,8 +67,7 @@ class FiringRules:
     policies: Policies
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommandRun:
+class CommandRun(Record):
     """A command, or something to look at, for the process which fired it."""
 
     job: ScheduledJob

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.scope import LOCAL, Scope
 from clew.errors import NotFound, UsageError
 from clew.features.schedule.parsing import ScheduleText
 from clew.features.schedule.planning import CatchUp, FireState
+from clew.record import Record
 from clew.store.records import RecordQuery
 from clew.store.transactions.conversations import resolve_route
 
@@ -60,8 +60,7 @@ class QuietRule(enum.Enum):
     IGNORE = "ignore"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduledJob:
+class ScheduledJob(Record):
     """A job: what to do, when, and where to tell of it."""
 
     id: str
@@ -106,8 +105,7 @@ class ScheduledJob:
         return text.load(anchor=self.anchor)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobFire:
+class JobFire(Record):
     """Outcome of one slot of a job."""
 
     job: str

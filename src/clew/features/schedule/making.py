@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +23,7 @@ from clew.features.schedule.jobs import (
 from clew.features.schedule.parsing import parse_schedule
 from clew.features.schedule.planning import CatchUp, default_catch_up
 from clew.features.schedule.zones import find_zone, to_instant
+from clew.record import Record
 from clew.store.transactions.conversations import open_conversation
 from clew.store.transactions.settings import set_agent_of_route
 
@@ -39,8 +39,7 @@ _WATCHES: Final = (JobKind.FILE, JobKind.URL)
 SHOWN_FIRES: Final = 3
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobOwner:
+class JobOwner(Record):
     """Whose a job is, and where it reports to."""
 
     scope: Scope
@@ -55,8 +54,7 @@ class JobOwner:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobRequest:
+class JobRequest(Record):
     """A job as it was asked for; what is ``None`` has a default."""
 
     task: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -13,6 +12,7 @@ from clew.clock import from_millis
 from clew.errors import UsageError
 from clew.features.schedule.schedules import CronRule, EveryPeriod, OneTime
 from clew.features.schedule.zones import find_zone, to_instant
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.features.schedule.schedules import Schedule
@@ -35,8 +35,7 @@ _NAMED: Final = {
 _FIELDS: Final = ("minute", "hour", "day of the month", "month", "day of the week")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleText:
+class ScheduleText(Record):
     """A schedule as it is stored: checked, in its normal form."""
 
     kind: ScheduleKind

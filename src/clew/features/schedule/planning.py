@@ -8,11 +8,11 @@ forgotten and none comes twice.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final
 
 from clew.features.schedule.zones import find_zone, to_instant, to_local
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,16 +64,14 @@ class SkipReason(enum.Enum):
     BUDGET = "budget"  #: the tokens of the day are used up
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSlot:
+class PlannedSlot(Record, kw_only=False):
     """A due slot; without a reason it starts a run."""
 
     slot: datetime
     reason: SkipReason | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DueSlots:
+class DueSlots(Record):
     """The due slots of a job, oldest first."""
 
     slots: Sequence[PlannedSlot]
@@ -146,8 +144,7 @@ def _explain(held: datetime | None, is_late: bool, is_last: bool) -> SkipReason:
     return SkipReason.DOWN if is_last or is_late else SkipReason.LATER
 
 
-@dataclass(frozen=True, slots=True)
-class QuietHours:
+class QuietHours(Record, kw_only=False):
     """A part of each day, by the clocks of a zone; it may go over midnight."""
 
     start: time

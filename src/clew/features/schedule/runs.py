@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
@@ -20,6 +19,7 @@ from clew.features.schedule.jobs import (
 from clew.features.schedule.planning import FireState, SkipReason
 from clew.features.schedule.wording import format_failure, format_recovery
 from clew.features.schedule.zones import find_zone, to_local
+from clew.record import Record
 from clew.store.transactions import inbox, workspace_writes
 from clew.store.transactions.deliveries import deliver_to_chat
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunState:
+class RunState(Record):
     """Progress of a run; without a state it goes on."""
 
     state: FireState | None = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from cronsim import CronSim
 
 from clew.features.schedule.zones import find_change, find_zone, get_offset, to_instant, to_local
+from clew.record import Record
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -26,8 +26,7 @@ class Schedule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class OneTime:
+class OneTime(Record, kw_only=False):
     """One slot."""
 
     at: datetime
@@ -37,8 +36,7 @@ class OneTime:
         return self.at if self.at > instant else None
 
 
-@dataclass(frozen=True, slots=True)
-class EveryPeriod:
+class EveryPeriod(Record, kw_only=False):
     """A slot after each period since an anchor, whatever the clocks of a zone do."""
 
     period: timedelta
@@ -50,8 +48,7 @@ class EveryPeriod:
         return self.anchor + max(1, passed + 1) * self.period
 
 
-@dataclass(frozen=True, slots=True)
-class CronRule:
+class CronRule(Record, kw_only=False):
     """
     Slots by five cron fields and the clocks of a zone.
 

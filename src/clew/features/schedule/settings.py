@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import time
 from typing import TYPE_CHECKING, Final
 
 from clew.config.builtin_types import TIMEZONE, integer_type
 from clew.config.fields import setting
 from clew.config.setting_type import InvalidValue, ReadContext, SettingType
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.config.settings import Settings
@@ -35,8 +35,7 @@ HOURS: Final = SettingType(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleSettings:
+class ScheduleSettings(Record):
     """Jobs that run by themselves."""
 
     timezone: str | None = setting(

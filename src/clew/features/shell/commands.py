@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.background import shield_until_done
@@ -16,6 +15,7 @@ from clew.features.shell.processes import ProcessState, ShellProcess
 from clew.features.shell.turn_sandbox import find_sandbox
 from clew.features.shell.wording import format_result, format_unfinished
 from clew.plugin import get_turn_context, keep_permit
+from clew.record import Record, replace
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_folder import make_order
 from clew.sandbox.request import find_python
@@ -45,8 +45,7 @@ async def _find_nothing(_: TurnContext) -> Sequence[Path]:
     return ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShellCall:
+class ShellCall(Record):
     """A call of the model that runs a command."""
 
     argv: Sequence[str]

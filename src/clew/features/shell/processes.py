@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.completion import Cause, NewCompletion, make_completion_id
 from clew.core.scope import LOCAL
 from clew.core.tool_facts import READ_ONLY_LEVEL
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.records import RecordQuery
 from clew.store.transactions import workspace_writes
 from clew.store.transactions.completions import accept_completion
@@ -40,8 +40,7 @@ class ProcessState(enum.Enum):
         return self in (ProcessState.ASKED, ProcessState.RUNNING)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShellProcess:
+class ShellProcess(Record):
     """A command that was started for a call of the model."""
 
     id: str
@@ -70,8 +69,7 @@ class ShellProcess:
     pruned_at: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProcessEnd:
+class ProcessEnd(Record):
     """The end of a process, as it is stored."""
 
     state: ProcessState

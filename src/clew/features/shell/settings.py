@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from clew.config.builtin_types import integer_type
 from clew.config.fields import setting
+from clew.record import Record
 
 #: Seconds that a call waits at most: a provider's connection may not stay open for longer.
 LONGEST_WAIT: Final = 540
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShellSettings:
+class ShellSettings(Record):
     """Commands of the agent, and how long a call waits for one."""
 
     foreground: int = setting(

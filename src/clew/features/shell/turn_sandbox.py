@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.config.workspaces import make_sandbox_policy
+from clew.record import Record, replace
 from clew.sandbox.selection import choose_sandbox
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 _RETRY_AFTER: Final = 60.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FoundSandbox:
+class FoundSandbox(Record):
     """The terms of commands, and what keeps them apart; ``None`` if nothing here can."""
 
     policy: SandboxPolicy

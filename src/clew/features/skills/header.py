@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.errors import UsageError
 from clew.features.skills.tool_names import AllowedTool, parse_allowed_tools
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,8 +32,7 @@ class BadSkill(UsageError):
     """A skill that cannot be used."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillHeader:
+class SkillHeader(Record):
     """Front matter of a skill."""
 
     name: str
@@ -53,8 +52,7 @@ class SkillHeader:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillText:
+class SkillText(Record):
     """The two parts of a ``SKILL.md``."""
 
     header: str

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +21,7 @@ from clew.features.skills.scanning import (
     read_skill,
     scan_sources,
 )
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -32,8 +32,7 @@ _PATIENCE: Final = 120.0
 _URL: Final = re.compile(r"(?:(?:https|ssh|git|file)://|[\w.-]+@[\w.-]+:)\S+")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AddedSkills:
+class AddedSkills(Record):
     """The outcome of an addition."""
 
     added: Sequence[Skill]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.config.workspaces import find_workspace
@@ -15,6 +14,7 @@ from clew.features.skills.header import normalize_name
 from clew.features.skills.scanning import Skill, SkillShelf, SkillSource, scan_sources
 from clew.plugin.declarations import SkillFolder
 from clew.plugin.registry import Features
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +27,7 @@ HOME_FOLDER, WORKSPACE_FOLDER = "skills", ".agents/skills"
 HOME: Final = "home"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillLibrary:
+class SkillLibrary(Record):
     """The skills of a scope at one moment."""
 
     shelf: SkillShelf

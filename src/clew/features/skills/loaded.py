@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.ids import ConversationId
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoadedSkill:
+class LoadedSkill(Record):
     """A skill that a conversation has loaded."""
 
     conversation: ConversationId

@@ -8,11 +8,11 @@ import json
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.features.skills.library import fits_system
 from clew.features.skills.scanning import SKILL_FILE
+from clew.record import Record
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.workspace import Workspace
 
@@ -60,8 +60,7 @@ _NOTABLE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillReview:
+class SkillReview(Record):
     """A skill as a person looks at it."""
 
     skill: Skill

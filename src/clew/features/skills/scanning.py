@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from clew.features.skills.header import (
     parse_header,
     split_skill,
 )
+from clew.record import Record
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.workspace import Workspace
 
@@ -41,8 +42,7 @@ _LINKED: Final = "it is a symbolic link: copy the folder, or add it with clew sk
 _SETTLED: Final = 2.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillSource:
+class SkillSource(Record):
     """A folder of skills."""
 
     #: As rows name it: ``home``, ``plugin NAME`` or ``workspace PATH``.
@@ -52,8 +52,7 @@ class SkillSource:
     is_workspace: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillFile:
+class SkillFile(Record):
     """A file of a skill."""
 
     digest: str
@@ -63,8 +62,7 @@ class SkillFile:
     link: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Skill:
+class Skill(Record):
     """A skill in a folder, as its files are now."""
 
     source: SkillSource
@@ -83,8 +81,7 @@ class Skill:
         return self.header.name
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillProblem:
+class SkillProblem(Record):
     """A folder that cannot be used as a skill."""
 
     source: SkillSource
@@ -92,8 +89,7 @@ class SkillProblem:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillShelf:
+class SkillShelf(Record):
     """The skills of the folders, as they were read."""
 
     #: By name, in their order.

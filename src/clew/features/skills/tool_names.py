@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.core.command_shape import CommandPattern
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +36,7 @@ _COMMANDS: Final = ("shell",)
 _MOST: Final = 100
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AllowedTool:
+class AllowedTool(Record):
     """A tool that a skill lists, as it is written there."""
 
     text: str

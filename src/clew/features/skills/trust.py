@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.errors import NotFound, UsageError
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 SHORT: Final = 32
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SkillTrust:
+class SkillTrust(Record):
     """The stored trust in a skill of a folder."""
 
     source: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,6 +18,7 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from clew.agent.known_secrets import redact_secrets
 from clew.distribution import VERSION
 from clew.features.telemetry.collector import read_headers, signal_url
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.features.telemetry.settings import TelemetrySettings
@@ -54,8 +54,7 @@ class TraceIds(RandomIdGenerator):
         return super().generate_trace_id() if found is None else found
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Providers:
+class Providers(Record):
     """The providers of one process, which are not those of other libraries in it."""
 
     traces: TracerProvider

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.config.builtin_types import FLAG, SECRETS, URL
 from clew.config.fields import setting
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from clew.config.secret import Secret
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TelemetrySettings:
+class TelemetrySettings(Record):
     """Traces and metrics for a collector of OpenTelemetry; they need the extra `telemetry`."""
 
     otlp_endpoint: str | None = setting(

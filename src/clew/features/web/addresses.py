@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import httpx2
 
 from clew.errors import ClewError
+from clew.record import Record
 from clew.sandbox.public_addresses import find_address_problem
 
 
@@ -14,8 +13,7 @@ class WebRefused(ClewError):
     """Address that is not fetched, or an answer that cannot be used; a sentence for the model."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebTarget:
+class WebTarget(Record):
     """A URL that can be fetched, and its host as it will be looked up."""
 
     url: httpx2.URL

@@ -12,13 +12,13 @@ import functools
 import socket
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import httpx2
 
 from clew.distribution import VERSION
 from clew.features.web.addresses import WebRefused, WebTarget, check_address, parse_url
+from clew.record import Record
 from clew.sandbox.public_addresses import matches_host
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ _HEADERS: Final = {
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FetchedPage:
+class FetchedPage(Record):
     """The answer to a request, or the first part of a long one."""
 
     url: str

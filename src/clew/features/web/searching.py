@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx2
 
 from clew.distribution import VERSION, format_install_command
 from clew.features.web.addresses import WebRefused
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,8 +27,7 @@ _LONGEST_EXCERPT: Final = 500
 _KEY_SETTING: Final = "web.search_key"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FoundPage:
+class FoundPage(Record):
     """One result of a search."""
 
     title: str
@@ -35,8 +35,7 @@ class FoundPage:
     excerpt: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchRequest:
+class SearchRequest(Record):
     """The request to a search engine."""
 
     method: str = "GET"
@@ -46,8 +45,7 @@ class SearchRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchEngine:
+class SearchEngine(Record):
     """One search engine: its request, and the place of the results in its answer."""
 
     #: Of the engine; ``None`` where the settings must name it.

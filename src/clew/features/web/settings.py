@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.config.builtin_types import SECRET, TEXTS, URL, choice_type
 from clew.config.fields import setting
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.config.secret import Secret
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 PROVIDERS: Final = ("none", "searxng", "brave", "tavily", "exa", "ddgs")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebSettings:
+class WebSettings(Record):
     """The web, as the tools `web_fetch` and `web_search` may use it."""
 
     search: str = setting(
@@ -31,9 +30,7 @@ class WebSettings:
         None,
         "The address of the search engine: your SearXNG; for others only if it is not their own.",
     )
-    search_key: Secret | None = setting(  # noqa: RUF009  (nothing is called)
-        SECRET, None, "The key for the search engine."
-    )
+    search_key: Secret | None = setting(SECRET, None, "The key for the search engine.")
     allow: tuple[str, ...] = setting(
         TEXTS,
         (),

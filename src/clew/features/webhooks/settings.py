@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.config.secret import Secret
 from clew.errors import SettingsError
 from clew.features.webhooks.signing import decode_secret
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,7 @@ DEFAULT_MAX_LENGTH: Final = 4_000
 _MIN_LENGTH: Final = 100
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebhookSettings:
+class WebhookSettings(Record):
     """The settings of ``[channels.NAME]``, checked."""
 
     url: str

@@ -6,8 +6,9 @@ import base64
 import binascii
 import hashlib
 import hmac
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +34,7 @@ class WebhookRejected(Exception):
         self.status, self.code, self.message = status, code, message
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebhookSignature:
+class WebhookSignature(Record):
     """The signed metadata of a request."""
 
     id: str

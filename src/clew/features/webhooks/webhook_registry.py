@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     WebhookHandler = Callable[["WebhookRequest"], Awaitable["WebhookResponse"]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebhookRequest:
+class WebhookRequest(Record):
     """An HTTP request as received; its sender is not authenticated."""
 
     #: Names in lower case.
@@ -20,8 +20,7 @@ class WebhookRequest:
     body: bytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebhookResponse:
+class WebhookResponse(Record):
     """The response to a webhook request."""
 
     #: The HTTP status: 202 once the request is stored.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import regex
 
 from clew.core.text import is_blank
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,8 +24,7 @@ class TextStyle(enum.Flag):
     CODE = enum.auto()
 
 
-@dataclass(frozen=True, slots=True)
-class TextRun:
+class TextRun(Record, kw_only=False):
     """Text of one format."""
 
     text: str
@@ -34,23 +33,20 @@ class TextRun:
     link: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CodeFrame:
+class CodeFrame(Record, kw_only=False):
     """A code block around text blocks."""
 
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteFrame:
+class QuoteFrame(Record, kw_only=False):
     """A block quote around text blocks."""
 
 
 BlockFrame = CodeFrame | QuoteFrame
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(Record, kw_only=False):
     """A line of code, list item or paragraph: kept in one message if it fits."""
 
     runs: tuple[TextRun, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,13 +14,13 @@ from clew.gateway.text.rich_text import (
     split_graphemes,
     split_words,
 )
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class TextCost:
+class TextCost(Record, kw_only=False):
     """The size of a text: its length in the platform's unit, and its formatting marks."""
 
     length: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreDamaged, StoreError, UsageError
+from clew.record import Record
 from clew.store.backup import files
 from clew.store.backup.verification import verify_store_file
 from clew.store.copying import target
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from clew.store.sync_store import SyncStore
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BackupInfo:
+class BackupInfo(Record):
     """Published backup."""
 
     file: Path
@@ -49,8 +48,7 @@ class BackupInfo:
     repairable: list[str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Snapshot:
+class _Snapshot(Record):
     counts: dict[str, int]
     #: Seconds since the epoch.
     at: int

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnusable, UsageError
+from clew.record import Record
 from clew.store.backup import files
 from clew.store.backup.verification import verify_store_file
 from clew.store.copying.copy import CopySource
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from clew.store.transactions.runtime_state import ResumableWork
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RestoreResult:
+class RestoreResult(Record):
     """Result of a restore."""
 
     file: Path

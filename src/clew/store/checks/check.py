@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, Protocol, cast
 
 from clew.core.ids import ConversationId
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +21,7 @@ _LIMITED: LiteralString = "{} LIMIT 1000"
 _RECHECK_FILTER = re.compile(r"\{(=?)([\w.]+)\}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Violation:
+class Violation(Record):
     """Place where an invariant does not hold."""
 
     conversation: ConversationId | None
@@ -42,8 +41,7 @@ class ViolationFinder(Protocol):
     def __call__(self, t: Tx, again: Violation | None = None, /) -> list[Violation]: ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Check:
+class Check(Record):
     """
     Invariant of the store, and what to do where it does not hold.
 

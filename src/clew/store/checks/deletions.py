@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, LiteralString
 
+from clew.record import replace
 from clew.store.checks.check import Check, Violation, sql_check
 from clew.store.transactions.deletion import cancel_open_work
 

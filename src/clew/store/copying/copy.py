@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from clew.errors import StoreUnavailable, StoreUnusable
+from clew.record import Record
 from clew.store.copying import target as filling
 from clew.store.copying.batches import iter_batches
 from clew.store.copying.tables import Table, count_table_rows, list_tables, read_sequences
@@ -26,8 +26,7 @@ class ProgressCallback(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CopySource:
+class CopySource(Record):
     """Snapshot from which rows are read, unaffected by other writers."""
 
     t: Tx
@@ -35,8 +34,7 @@ class CopySource:
     name: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CopyResult:
+class CopyResult(Record):
     """Snapshot that was copied."""
 
     #: Rows of each table.
@@ -85,8 +83,7 @@ def _reject_different_tables(ours: list[Table], theirs: list[Table]) -> None:
         raise StoreUnusable(f"one store has {len(ours)} tables, the other {len(theirs)}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TableDigest:
+class TableDigest(Record):
     """Digest of a table's rows that is independent of their order."""
 
     rows: int

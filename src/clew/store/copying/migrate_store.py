@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreNotEmpty, StoreUnusable, UsageError
+from clew.record import Record
 from clew.store.copying import target as filling
 from clew.store.copying.copy import CopySource, compare_tables, copy_rows
 from clew.store.copying.tables import lock_tables
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from clew.store.transactions.runtime_state import ResumableWork
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MigrationResult:
+class MigrationResult(Record):
     """Result of copying a store to its new place."""
 
     source: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString, cast
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.store.contract import Dialect, Row, Tx
@@ -43,8 +44,7 @@ _DERIVED = re.compile(r"search_\w+|copy_\w+|sqlite_\w+|migration")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
+class Table(Record):
     name: LiteralString
     columns: tuple[LiteralString, ...]
     #: The primary key, which is also the order of reading.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from clew.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class Limits(Record):
     """Limits of one store; times in seconds."""
 
     #: Connections that write, and so the number of concurrent write jobs.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from clew.errors import StoreUnavailable
+from clew.record import replace
 from clew.store.contract import Store
 from clew.store.postgres import opening, retry
 from clew.store.postgres.changes import PostgresChangeFeed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreDamaged, StoreUnavailable
+from clew.record import Record
 from clew.store.sqlite.tx import require_sqlite
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def quick_check(t: Tx, *, seconds: float) -> list[str] | None:
     return [] if found == ["ok"] else found
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DamageReport:
+class DamageReport(Record):
     """Problems in the pages of a file."""
 
     #: In the tables of entries and everything that belongs to them.

@@ -8,11 +8,11 @@ that compares first: over an earlier copy, only the pages changed since are writ
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 import apsw
 
+from clew.record import Record
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.sqlite.tx import require_sqlite
 
@@ -31,8 +31,7 @@ _USER_VERSION: Final = slice(60, 64)
 _PROGRESS_PAGES: Final = 1000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PageCopyResult:
+class PageCopyResult(Record):
     """Size of a copy, and how many of its pages were written."""
 
     count: int

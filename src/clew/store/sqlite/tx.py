@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString, TypeVar
 
 import apsw
 
 from clew.clock import Clock, to_millis
 from clew.errors import StoreError, StoreUnavailable
+from clew.record import Record
 from clew.store.contract import Tx
 from clew.store.sqlite.errors import translate_error
 from clew.store.sqlite.macros import expand_macros
@@ -28,8 +28,7 @@ T = TypeVar("T")
 _PROGRESS_STEPS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
+class JobContext(Record, kw_only=False):
     """Services that a job can use besides the database."""
 
     clock: Clock

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core.route import Route
+from clew.record import Record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 PlatformAccount = tuple[str, str | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeliveryBacklog:
+class DeliveryBacklog(Record):
     """Unfinished deliveries of one account on a platform."""
 
     waiting: int

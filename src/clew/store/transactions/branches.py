@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +10,7 @@ from clew.core.entry import CAUSED_PATTERN
 from clew.core.session import Head
 from clew.core.session_base import InlineMessage, extend_base
 from clew.errors import UsageError
+from clew.record import Record
 from clew.store.transactions import attachments, leases
 from clew.store.transactions.context import build_base_at, expand_base, read_head_context
 from clew.store.transactions.conversations import get_conversation, open_conversation
@@ -108,8 +108,7 @@ def undo_compaction(
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Exchange:
+class Exchange(Record):
     """Messages of a person that began one turn, and everything up to the next one."""
 
     #: Seq of its first message.

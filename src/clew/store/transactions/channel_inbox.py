@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.access import AccessDecision, ButtonOutcome, decide_access, is_operator, may_message
@@ -16,6 +15,7 @@ from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, Ne
 from clew.core.route import Route
 from clew.core.system_note import SystemNote
 from clew.errors import InvalidTransition, NotFound
+from clew.record import Record
 from clew.store.transactions import approvals, inbox, pairings
 from clew.store.transactions.deliveries import deliver_to_chat
 from clew.store.transactions.turn_queries import find_unfinished_turn
@@ -213,8 +213,7 @@ def _is_being_answered(t: Tx, said: InboxItem) -> bool:
     return inbox.find_last_input(t, turn.id) == said.id
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ButtonResult:
+class ButtonResult(Record):
     """Result of a button press."""
 
     outcome: ButtonOutcome

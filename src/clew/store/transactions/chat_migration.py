@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.core.route import Route
 from clew.core.scope import scope_of
+from clew.record import replace
 from clew.store.feature_migrations import list_feature_routes, move_feature_rows
 from clew.store.transactions.conversations import move_route
 from clew.store.transactions.deliveries import DELIVERY_TOPIC

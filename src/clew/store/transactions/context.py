@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.entry import EntryKind
 from clew.core.session import REWIND
 from clew.core.session_base import Base, EntryRange, extend_base, merge_ranges
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.transactions.sessions import get_base, get_head, get_session
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Row, Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextMessage:
+class ContextMessage(Record):
     """One message of a context, as stored."""
 
     #: Its number in the log; ``None`` for a literal of the base.
@@ -27,8 +26,7 @@ class ContextMessage:
     message: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Context:
+class Context(Record):
     """A session and its messages: the base, then those appended since it opened."""
 
     session: Session
@@ -37,8 +35,7 @@ class Context:
     messages: tuple[ContextMessage, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextPosition:
+class ContextPosition(Record):
     """Point up to which a reader has a session's context."""
 
     session_id: SessionId
@@ -47,8 +44,7 @@ class ContextPosition:
     entry_id: str | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextUpdate:
+class ContextUpdate(Record):
     """The whole context, or only the messages after the reader's position."""
 
     context: Context

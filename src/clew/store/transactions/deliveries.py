@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from clew.core.run_report import is_delivered
 from clew.core.text import is_blank
 from clew.core.transitions import check_transition
 from clew.errors import InvalidTransition, NotFound
+from clew.record import Record
 from clew.store.transactions import rows
 from clew.store.transactions.previews import delete_preview, list_previewed_routes
 
@@ -350,8 +350,7 @@ def set_chunk_state(
     return get_chunks(t, delivery)[position]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClaimedDelivery:
+class ClaimedDelivery(Record):
     """A delivery claimed for sending, with its parts if they are stored."""
 
     delivery: Delivery

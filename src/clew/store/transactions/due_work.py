@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from clew.clock import to_millis
 from clew.core.inbox import CLOCK_SKEW, InboxKind
 from clew.core.turn import StartMode, TurnState, start_mode
 from clew.core.work_queue import select_interruption
+from clew.record import Record
 from clew.store.transactions.inbox import list_open_items
 from clew.store.transactions.leases import may_take_over
 
@@ -37,8 +37,7 @@ _UNFINISHED_TURNS = """
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DueWork:
+class DueWork(Record):
     """The next work of a conversation."""
 
     #: Due time (ms) by the database's clock.

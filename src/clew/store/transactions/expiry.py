@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
@@ -11,6 +10,7 @@ from clew.core.channel_events import ChatNotice, OutboundMessage
 from clew.core.expiry_notice import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
 from clew.core.reset_policy import ResetPolicy, expiry_cutoff, expiry_reason
+from clew.record import replace
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import list_routes, resolve_route
 from clew.store.transactions.resets import queue_end, start_new_conversation

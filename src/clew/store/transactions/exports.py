@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.core.export_format import schema
 from clew.core.export_format.records import ConversationExport
-from clew.core.export_format.schema import Record, row_to_record
+from clew.core.export_format.schema import ExportRecord, row_to_record
 from clew.core.inbox import END_COMMAND
 from clew.core.session_prefix import join_instructions, load_instructions
 from clew.errors import NotFound
@@ -32,13 +32,13 @@ def list_conversation_ids(t: Tx) -> list[ConversationId]:
     return sorted(t.fetch_column("SELECT conversation_id FROM head"))
 
 
-def list_tombstones(t: Tx) -> list[Record]:
+def list_tombstones(t: Tx) -> list[ExportRecord]:
     """Return the tombstones of deleted conversations, in id order."""
     found = t.fetch_all("SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone")
     return [row_to_record(schema.TOMBSTONE, row) for row in sorted(found)]
 
 
-def find_tombstone(t: Tx, conversation: str) -> Record | None:
+def find_tombstone(t: Tx, conversation: str) -> ExportRecord | None:
     """Return the tombstone of a deleted conversation, or ``None``."""
     row = t.fetch_one(
         """
@@ -79,11 +79,11 @@ def read_conversation_export(t: Tx, conversation: ConversationId) -> Conversatio
     )
 
 
-def _rows_to_records(fields: tuple[Field, ...], rows: list[Row]) -> list[Record]:
+def _rows_to_records(fields: tuple[Field, ...], rows: list[Row]) -> list[ExportRecord]:
     return [row_to_record(fields, row) for row in rows]
 
 
-def _conversation_record(t: Tx, conversation: ConversationId) -> Record:
+def _conversation_record(t: Tx, conversation: ConversationId) -> ExportRecord:
     row = t.fetch_one(
         """
         SELECT c.id, c.scope, c.title, c.titled_by, c.adhoc, c.origin, c.origin_seq, c.created_at,
@@ -108,7 +108,7 @@ def _conversation_record(t: Tx, conversation: ConversationId) -> Record:
     )
 
 
-def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
+def _session_records(t: Tx, conversation: ConversationId) -> list[ExportRecord]:
     found = t.fetch_all(
         """
         SELECT conversation_id, id, predecessor, opened_at, opened_by, opened_seq, operation,
@@ -131,7 +131,7 @@ def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
     return ordered
 
 
-def _input_records(t: Tx, conversation: ConversationId) -> list[Record]:
+def _input_records(t: Tx, conversation: ConversationId) -> list[ExportRecord]:
     return _rows_to_records(
         schema.INPUT,
         t.fetch_all(
@@ -150,7 +150,7 @@ def _input_records(t: Tx, conversation: ConversationId) -> list[Record]:
     )
 
 
-def _usage_records(t: Tx, conversation: ConversationId) -> list[Record]:
+def _usage_records(t: Tx, conversation: ConversationId) -> list[ExportRecord]:
     found = t.fetch_all(
         """
         SELECT conversation_id, id, turn_id, step, purpose, model, input_tokens, cached_tokens,
@@ -163,7 +163,7 @@ def _usage_records(t: Tx, conversation: ConversationId) -> list[Record]:
     return sorted(records, key=lambda record: (record["created_at"], record["id"]))
 
 
-def _attachment_records(t: Tx, conversation: ConversationId) -> list[Record]:
+def _attachment_records(t: Tx, conversation: ConversationId) -> list[ExportRecord]:
     found = t.fetch_all(
         """
         SELECT conversation_id, id, inbox_id, seq, sha256, name, media_type
@@ -176,7 +176,7 @@ def _attachment_records(t: Tx, conversation: ConversationId) -> list[Record]:
 
 def read_entry_records(
     t: Tx, conversation: str, *, after: int, last: int, limit: int
-) -> list[Record]:
+) -> list[ExportRecord]:
     """Return at most ``limit`` entries of ``after + 1..last``, in order."""
     return _rows_to_records(
         schema.ENTRY,
@@ -195,7 +195,7 @@ def read_entry_records(
     )
 
 
-def read_blob_record(t: Tx, attachment: Record) -> Record | None:
+def read_blob_record(t: Tx, attachment: ExportRecord) -> ExportRecord | None:
     """Return the contents of an attachment; ``None`` if they are gone."""
     content = t.fetch_value("SELECT bytes FROM blob WHERE sha256 = $1", attachment["sha256"])
     if content is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import KeyReused
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 RETENTION_MS = 7 * 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IdempotencyRecord:
+class IdempotencyRecord(Record):
     """Stored state of a key; ``status`` and ``answer`` are set once the first call has ended."""
 
     key: bytes

@@ -8,7 +8,6 @@ The same import or a later one can continue from there.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.conversation import TitledBy
@@ -17,6 +16,7 @@ from clew.core.route import Route, RouteKey
 from clew.core.session_prefix import text_to_instructions
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import StoreError, UsageError
+from clew.record import Record
 from clew.store.transactions import leases
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.core.export_format.records import TypedRecord
-    from clew.core.export_format.schema import Record
+    from clew.core.export_format.schema import ExportRecord
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.lease import Lease
     from clew.store.contract import Tx
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 _MAX_TITLE_NUMBER: Final = 1000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImportTarget:
+class ImportTarget(Record):
     """Stored state of the conversation to import."""
 
     #: ``None`` if there is no such conversation.
@@ -83,13 +82,12 @@ def has_foreign_sessions(t: Tx, conversation: ConversationId, sessions: Sequence
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImportStart:
+class ImportStart(Record):
     """A conversation to import, its first session, and the importing owner."""
 
-    conversation: Record
+    conversation: ExportRecord
     #: The first session.
-    first: Record
+    first: ExportRecord
     owner: OwnerId
 
 
@@ -117,7 +115,7 @@ def open_import(t: Tx, opening: ImportStart) -> Lease:
     return lease
 
 
-def _insert_conversation(t: Tx, record: Record) -> None:
+def _insert_conversation(t: Tx, record: ExportRecord) -> None:
     t.execute(
         """
         INSERT INTO conversation (id, scope, adhoc, origin, origin_seq, created_at)
@@ -139,7 +137,7 @@ def _insert_conversation(t: Tx, record: Record) -> None:
         set_pending_title(t, record["id"], record["pending_title"])
 
 
-def _apply_title(t: Tx, record: Record) -> None:
+def _apply_title(t: Tx, record: ExportRecord) -> None:
     """Set the exported title, unless a person has set one here."""
     found = get_conversation(t, record["id"])
     title: str | None = record["title"]
@@ -150,7 +148,7 @@ def _apply_title(t: Tx, record: Record) -> None:
         rename_conversation(t, record["id"], free, titled_by=TitledBy(record["titled_by"]))
 
 
-def _merge_settings(t: Tx, record: Record) -> None:
+def _merge_settings(t: Tx, record: ExportRecord) -> None:
     """Store the exported settings that are not set here, and the exported routes."""
     settings: dict[str, str] = json.loads(record["settings"])
     for name, value in settings.items():
@@ -160,7 +158,7 @@ def _merge_settings(t: Tx, record: Record) -> None:
         put_setting(t, record["id"], EXPORTED_ROUTES, record["routes"])
 
 
-def _find_free_title(t: Tx, record: Record, title: str) -> str:
+def _find_free_title(t: Tx, record: ExportRecord, title: str) -> str:
     names = (title if n == 1 else f"{title} ({n})" for n in range(1, _MAX_TITLE_NUMBER))
     free = (
         name
@@ -219,7 +217,7 @@ def close_import(t: Tx, lease: Lease) -> None:
     leases.release_lease(t, lease)
 
 
-def _insert_session(t: Tx, record: Record) -> None:
+def _insert_session(t: Tx, record: ExportRecord) -> None:
     t.execute(
         """
         INSERT INTO session (id, conversation_id, predecessor, opened_at, opened_by, opened_seq,
@@ -252,7 +250,7 @@ def _insert_session(t: Tx, record: Record) -> None:
         )
 
 
-def _store_session(t: Tx, record: Record) -> None:
+def _store_session(t: Tx, record: ExportRecord) -> None:
     """Store a session; if it exists, it is the newest one and takes over its end."""
     updated = t.execute(
         """
@@ -270,7 +268,7 @@ def _store_session(t: Tx, record: Record) -> None:
         move_head(t, record["conversation"], record["id"])
 
 
-def _store_turn(t: Tx, record: Record) -> None:
+def _store_turn(t: Tx, record: ExportRecord) -> None:
     """
     Store a turn; one that was unfinished when exported is marked to stop.
 
@@ -307,7 +305,7 @@ def _store_turn(t: Tx, record: Record) -> None:
     _check_same_conversation(stored, "turn", record)
 
 
-def _store_input(t: Tx, record: Record) -> None:
+def _store_input(t: Tx, record: ExportRecord) -> None:
     # The file does not tell what the conversation has read, and anybody may have made it.
     t.execute(
         """
@@ -339,7 +337,7 @@ def _store_input(t: Tx, record: Record) -> None:
         add_mark(t, ALL, ALL, record["id"])
 
 
-def _store_entry(t: Tx, record: Record) -> None:
+def _store_entry(t: Tx, record: ExportRecord) -> None:
     if t.fetch_one("SELECT 1 FROM entry WHERE id = $1", record["id"]) is not None:
         _check_same_conversation(False, "entry", record)
     t.execute(
@@ -358,7 +356,7 @@ _ENTRY_FIELDS: Final = (
 )  # fmt: skip
 
 
-def _store_usage(t: Tx, record: Record) -> None:
+def _store_usage(t: Tx, record: ExportRecord) -> None:
     t.execute(
         """
         INSERT INTO usage (id, conversation_id, turn_id, step, purpose, model, input_tokens,
@@ -379,7 +377,7 @@ def _store_usage(t: Tx, record: Record) -> None:
     )
 
 
-def _store_blob(t: Tx, record: Record) -> None:
+def _store_blob(t: Tx, record: ExportRecord) -> None:
     t.execute(
         """
         INSERT INTO blob (sha256, size, media_type, bytes, created_at) VALUES ($1, $2, $3, $4, $5)
@@ -393,7 +391,7 @@ def _store_blob(t: Tx, record: Record) -> None:
     )
 
 
-def _store_attachment(t: Tx, record: Record) -> None:
+def _store_attachment(t: Tx, record: ExportRecord) -> None:
     t.execute(
         """
         INSERT INTO attachment (id, conversation_id, inbox_id, seq, sha256, name, media_type)
@@ -409,12 +407,12 @@ def _store_attachment(t: Tx, record: Record) -> None:
     )
 
 
-def _check_same_conversation(ours: object, what: str, record: Record) -> None:
+def _check_same_conversation(ours: object, what: str, record: ExportRecord) -> None:
     if not ours:
         raise UsageError(f"its {what} {record['id']} is a part of another conversation here")
 
 
-_STORE_BY_KIND: Final[Mapping[str, Callable[[Tx, Record], None]]] = {
+_STORE_BY_KIND: Final[Mapping[str, Callable[[Tx, ExportRecord], None]]] = {
     "session": _store_session,
     "turn": _store_turn,
     "input": _store_input,
@@ -425,7 +423,7 @@ _STORE_BY_KIND: Final[Mapping[str, Callable[[Tx, Record], None]]] = {
 }
 
 
-def import_tombstones(t: Tx, records: Sequence[Record]) -> int:
+def import_tombstones(t: Tx, records: Sequence[ExportRecord]) -> int:
     """
     Store the tombstones of conversations deleted elsewhere, and return how many are new.
 
@@ -434,7 +432,7 @@ def import_tombstones(t: Tx, records: Sequence[Record]) -> int:
     return sum(_import_tombstone(t, record) for record in records)
 
 
-def _import_tombstone(t: Tx, record: Record) -> int:
+def _import_tombstone(t: Tx, record: ExportRecord) -> int:
     if t.fetch_one("SELECT 1 FROM conversation WHERE id = $1", record["conversation"]) is not None:
         return 0
     return t.execute(

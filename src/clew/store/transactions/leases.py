@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.ids import ConversationId, EntryId, OwnerId
 from clew.errors import LeaseHeld, LeaseLost, NotFound
+from clew.record import Record
 from clew.store.transactions import rows
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 LEASE_DURATION = timedelta(seconds=15)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AcquiredLease:
+class AcquiredLease(Record):
     """An acquired lease, the last seq of its log, and the owner it was taken from."""
 
     lease: Lease

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
 from clew.errors import UsageError
+from clew.record import Record
 from clew.store.transactions import rows
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 MAX_LIMIT = 1000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationPage:
+class ConversationPage(Record):
     """A page of conversations, with the cursor of the next one."""
 
     items: tuple[Conversation, ...]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.ids import ConversationId
 from clew.errors import OperationRefused
+from clew.record import Record
 from clew.store.transactions.owners import find_owner
 from clew.store.transactions.sessions import get_session
 
@@ -54,8 +54,7 @@ def acquire_process_lock(t: Tx, name: str, owner: OwnerId, *, duration: timedelt
     return _describe_holder(t, get_lock_holder(t, name) or holding or "another process")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProcessLock:
+class ProcessLock(Record):
     """A named lock and the process that holds it."""
 
     name: str

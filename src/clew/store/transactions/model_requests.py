@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.session_base import extend_base
+from clew.record import Record
 from clew.store.transactions import rows
 from clew.store.transactions.context import Context, expand_base
 from clew.store.transactions.sessions import get_base, get_session
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnRequest:
+class TurnRequest(Record):
     """One model request of a turn, identified by its stored result."""
 
     #: Counts from 1 over all runs of the turn; the repetition of a failed request has its number.

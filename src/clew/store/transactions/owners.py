@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 _RETENTION_MS = 7 * 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OwnerRecord:
+class OwnerRecord(Record):
     id: OwnerId
     host: str
     pid: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core.turn import TurnState
+from clew.record import Record
 from clew.store.records import RecordQuery
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerPreview:
+class AnswerPreview(Record):
     """The message on a route that shows a turn's unfinished answer."""
 
     turn: TurnId

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.forgotten_text import FORGOTTEN, redact_message, redact_text
 from clew.core.session_base import EntryRange, InlineMessage, merge_ranges
 from clew.core.session_prefix import dump_instructions, load_instructions
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from clew.core import session as reasons
@@ -14,6 +14,7 @@ from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import FORGET_COMMAND, InboxKind, NewInput
 from clew.core.session import Head
 from clew.core.session_base import extend_base
+from clew.record import replace
 from clew.store.transactions import inbox, leases
 from clew.store.transactions.redacted_messages import make_pattern, redact_stored
 from clew.store.transactions.sessions import (

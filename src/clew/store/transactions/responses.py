@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.turn import TurnState
 from clew.errors import UsageError
+from clew.record import Record
 from clew.store.transactions.branches import branch_conversation
 from clew.store.transactions.inbox import find_turn_of_item, get_item, list_open_items
 from clew.store.transactions.sessions import find_context_change, get_head
@@ -29,8 +29,7 @@ _PAYLOAD_KEY = "response"
 _METADATA_SETTING = "metadata"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EarlierInput:
+class EarlierInput(Record):
     """The input after whose answer a new one continues."""
 
     inbox_id: InboxId

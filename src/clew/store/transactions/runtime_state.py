@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResumableWork:
+class ResumableWork(Record):
     """Work that the next process to open the store resumes."""
 
     #: Turns that were running and will be resumed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
@@ -15,6 +14,7 @@ from clew.core.scope import LOCAL
 from clew.core.system_note import SystemNote
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import KeyReused, NotFound
+from clew.record import Record, replace
 from clew.store.transactions.attachments import store_files
 from clew.store.transactions.channel_inbox import (
     decide_account_access,
@@ -60,8 +60,7 @@ if TYPE_CHECKING:
 _MAX_CANDIDATES = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HistoryKey:
+class HistoryKey(Record):
     """The history that a client sent with a message, as needed to find its conversation."""
 
     #: Digest of all earlier user messages, and of the same with the new message.

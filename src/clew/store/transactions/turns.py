@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
@@ -28,6 +27,7 @@ from clew.core.work_queue import (
     select_steering,
 )
 from clew.errors import LeaseLost, StoreError, TurnRolledBack
+from clew.record import Record, replace
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open_approvals
 from clew.store.transactions.completions import find_hold_reason
@@ -71,8 +71,7 @@ TraceNamer = Callable[["TurnId", "Sequence[InboxItem]"], "str | None"]
 TurnObserver = Callable[["Tx", Turn], None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StartedWork:
+class StartedWork(Record):
     """Work of a new lease holder: a turn to run, or one item to execute."""
 
     lease: Lease
@@ -346,8 +345,7 @@ def steer_turn(  # noqa: PLR0913  (each is needed in the one commit)
     return entries
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepRecord:
+class StepRecord(Record):
     """Request data of a model response, stored beside its text."""
 
     request: UsageRecord

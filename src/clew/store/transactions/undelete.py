@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.clock import from_millis
@@ -12,6 +11,7 @@ from clew.core.ids import ConversationId, OwnerId, new_session_id
 from clew.core.scope import Scope, can_see
 from clew.core.session_base import extend_base
 from clew.errors import NotFound
+from clew.record import Record
 from clew.store.transactions import leases
 from clew.store.transactions.chat_notices import notify_chats
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 _OWNER: Final = OwnerId("own_undelete")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeletedConversation:
+class DeletedConversation(Record):
     """A deleted conversation that can still be restored."""
 
     id: ConversationId

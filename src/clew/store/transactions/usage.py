@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TokenUsage:
+class TokenUsage(Record):
     """Token counts, and the cost in millionths of a US dollar if the price is known."""
 
     input_tokens: int = 0
@@ -23,8 +23,7 @@ class TokenUsage:
     cost_micros: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UsageRecord:
+class UsageRecord(Record):
     """Usage of one answered model request."""
 
     #: Made by the caller: recording the same id again changes nothing.

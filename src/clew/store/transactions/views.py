@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.record import Record
 from clew.store.transactions import conversations, listing, sessions, usage
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from clew.store.transactions.usage import TokenUsage
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationView:
+class ConversationView(Record):
     """A conversation with its routes, sessions, entry counts and usage."""
 
     conversation: Conversation
@@ -29,8 +28,7 @@ class ConversationView:
     usage: TokenUsage
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationViewPage:
+class ConversationViewPage(Record):
     """A page of conversation views, with the cursor of the next one."""
 
     items: tuple[ConversationView, ...]

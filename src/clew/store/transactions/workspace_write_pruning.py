@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.call_reach import WorkspaceWrite
+from clew.record import Record
 from clew.store.transactions.workspace_writes import CLOCK_SKEW
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 500
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredWrite:
+class StoredWrite(Record):
     """A write that is over, as maintenance looks at it."""
 
     call: str

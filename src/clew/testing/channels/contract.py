@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import abc
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from clew.core.channel_events import MessageReceived, OutboundMessage, TextDocument
 from clew.errors import ChannelError, NotDelivered, NotSent, OutcomeUnknown, Throttled
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -23,8 +23,7 @@ _QUIET_TIME = 0.3
 _TIMEOUT = 30.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownMessage:
+class ShownMessage(Record):
     """A message of the agent, as the platform shows it."""
 
     message: str

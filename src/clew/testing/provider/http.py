@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,8 +32,7 @@ class WatchedReader(asyncio.StreamReader):
         super().set_exception(exc)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HttpRequest:
+class HttpRequest(Record):
     """A request, with header names in lower case."""
 
     method: str

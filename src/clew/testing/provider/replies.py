@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +25,7 @@ FailKind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyUsage:
+class ReplyUsage(Record, kw_only=False):
     """Tokens as the provider counts them; ``input`` contains ``cached``."""
 
     input: int
@@ -33,8 +34,7 @@ class ReplyUsage:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record, kw_only=False):
     """A text reply, streamed in ``chunks`` pieces with ``delay`` seconds before each."""
 
     text: str
@@ -44,8 +44,7 @@ class Text:
     usage: ReplyUsage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedCall:
+class ScriptedCall(Record, kw_only=False):
     """One tool call; without ``id`` the server assigns a unique one."""
 
     name: str
@@ -53,8 +52,7 @@ class ScriptedCall:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(Record, kw_only=False):
     """Tool calls, parallel if several; their arguments are streamed in ``chunks`` pieces."""
 
     calls: Sequence[ScriptedCall]
@@ -65,44 +63,38 @@ class Calls:
     usage: ReplyUsage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LengthStop:
+class LengthStop(Record, kw_only=False):
     """A reply that ends at the limit of output tokens."""
 
     text: str = "this answer was cut by the limit of"
     chunks: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyChoices:
+class EmptyChoices(Record, kw_only=False):
     """A success without any choice (Chat), output item (Responses) or block (Messages)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyText:
+class EmptyText(Record, kw_only=False):
     """A success with an empty message: no content, an empty list, or an empty text."""
 
     shape: Literal["null", "list", "empty", "blank"] = "empty"
 
 
-@dataclass(frozen=True, slots=True)
-class MalformedArguments:
+class MalformedArguments(Record, kw_only=False):
     """A tool call with invalid JSON arguments; unstreamed Messages carry them as a string."""
 
     name: str
     arguments: str = '{"path": "a.txt", "text": '
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownTool:
+class UnknownTool(Record, kw_only=False):
     """A call of a tool that was not offered."""
 
     name: str = "no_such_tool"
     args: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(Record, kw_only=False):
     """
     An error status with the body that the real provider of this format sends.
 
@@ -117,8 +109,7 @@ class Fail:
     window: int = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Html:
+class Html(Record, kw_only=False):
     """A web page instead of JSON, as a captive portal (200) or a proxy (502) sends it."""
 
     status: int = 502
@@ -128,24 +119,21 @@ class Html:
 DEFAULT_TEXT = Text("one two three four five six", chunks=6)
 
 
-@dataclass(frozen=True, slots=True)
-class CutStream:
+class CutStream(Record, kw_only=False):
     """A connection closed after ``after`` chunks; unstreamed, within the body."""
 
     after: int = 1
     reply: CompleteReply = DEFAULT_TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyEnd:
+class EarlyEnd(Record, kw_only=False):
     """A proper end of the body before the end of the reply: no finish reason, no end event."""
 
     after: int = 1
     reply: CompleteReply = DEFAULT_TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class StreamError:
+class StreamError(Record, kw_only=False):
     """An error event after ``after`` chunks of a stream; unstreamed, a plain :class:`Fail`."""
 
     kind: FailKind = "overloaded"
@@ -153,21 +141,18 @@ class StreamError:
     reply: CompleteReply = DEFAULT_TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class Hang:
+class Hang(Record, kw_only=False):
     """A request that is accepted and never answered, until the client or server closes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endless:
+class Endless(Record, kw_only=False):
     """A body that never ends: a word every ``interval`` seconds, spaces if unstreamed."""
 
     interval: float = 0.01
     limit: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Record, kw_only=False):
     """These bytes, in these pieces, whatever was requested."""
 
     pieces: tuple[bytes, ...]
@@ -175,8 +160,7 @@ class Raw:
     status: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Slow:
+class Slow(Record, kw_only=False):
     """Another reply, delayed by ``seconds``."""
 
     reply: Reply

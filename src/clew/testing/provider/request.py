@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from clew.record import Record
 from clew.testing.provider.replies import Reply
 
 WireFormat: TypeAlias = Literal["chat", "responses", "messages"]
 MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SeenCall:
+class SeenCall(Record):
     """A tool call in the history of a request; ``arguments`` is JSON text."""
 
     id: str
@@ -21,16 +20,14 @@ class SeenCall:
     arguments: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SeenResult:
+class SeenResult(Record):
     """A tool result in the history of a request."""
 
     call_id: str
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProviderMessage:
+class ProviderMessage(Record):
     """One message of a request; each text part is a separate text."""
 
     role: MessageRole
@@ -43,8 +40,7 @@ class ProviderMessage:
         return "\n".join(self.texts)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProviderRequest:
+class ProviderRequest(Record):
     """One model request."""
 
     #: Counts from 1 for the lifetime of the server.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from clew.record import Record, replace
 from clew.testing.provider.replies import (
     Calls,
     CompleteReply,
@@ -34,8 +34,7 @@ class SseFrame(NamedTuple):
     content: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResolvedCall:
+class ResolvedCall(Record):
     """A tool call to send; its arguments may be invalid JSON."""
 
     id: str
@@ -43,8 +42,7 @@ class ResolvedCall:
     arguments: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResolvedReply:
+class ResolvedReply(Record):
     """A reply with everything that a format has to express."""
 
     number: int

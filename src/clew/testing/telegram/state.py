@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clew.record import Record
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -33,8 +35,7 @@ class TelegramMessage:
     changed_n: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCall:
+class ApiCall(Record, kw_only=False):
     """A call of the bot; calls are in order of their effect."""
 
     n: int
@@ -50,8 +51,7 @@ class ApiCall:
         return None if found is None else int(found)
 
 
-@dataclass(frozen=True, slots=True)
-class SentMessage:
+class SentMessage(Record, kw_only=False):
     """A message of the bot that people see, for evaluation."""
 
     chat: int

@@ -7,7 +7,6 @@ import itertools
 import json
 import time
 from collections import deque
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from clew.features.webhooks.signing import (
     sign_request,
     verify_request,
 )
+from clew.record import Record
 from clew.testing.fake_platform import FakePlatform, FakeResponse, Json
 from clew.testing.faults import CallFault, FaultInjector
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _RETRY_PAUSE = 0.05
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WebhookMessage:
+class WebhookMessage(Record):
     """A message of the agent, without repeats."""
 
     n: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual.binding import Binding
 
+from clew.record import Record
 from clew.tui.screens.decision import DecisionScreen
 from clew.tui.text.sanitize import strip_controls
 from clew.tui.widgets.arguments import CallArguments
@@ -25,8 +25,7 @@ _DENIES: Final = ("n", "b")
 _KEEPS: Final[dict[str, Literal["hour", "always"]]] = {"h": "hour", "w": "always"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ApprovalAnswer:
+class ApprovalAnswer(Record):
     """Answer to calls that were shown in full."""
 
     approvals: tuple[str, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -11,6 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from clew.record import Record
 from clew.tui.screens.dialog import Dialog
 from clew.tui.widgets.ordered_keys import SingleLineInput
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PickerItem:
+class PickerItem(Record):
     """Item of a list."""
 
     key: str
@@ -32,8 +31,7 @@ class PickerItem:
     marked: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PickerResult:
+class PickerResult(Record):
     """Chosen item, and the requested action."""
 
     key: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from clew.core.entry import CAUSE_KEY
 from clew.core.journal import CallStatus, status_from_result
 from clew.core.rewound import is_rewound
+from clew.record import replace
 from clew.tui.state.view import (
     Block,
     BlockKind,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from typing import Final
+
+from clew.record import Record, replace
 
 #: Texts in the history.
 MAX_TEXTS: Final = 500
@@ -15,8 +16,7 @@ _FILE = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _FILE_LINES = re.compile(r"(\n\[file [^\n]*\])+\Z")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InputHistory:
+class InputHistory(Record):
     """Texts from the oldest to the newest, and the current position."""
 
     texts: tuple[str, ...] = ()

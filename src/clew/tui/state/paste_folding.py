@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +16,7 @@ MAX_LINES: Final = 8
 MAX_CHARACTERS: Final = 2000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PasteFolds:
+class PasteFolds(Record):
     """Pasted texts behind the labels in a prompt."""
 
     texts: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clew.record import replace
 from clew.tui.state.blocks import append_entry, extract_results, mark_rewound, progress_from_status
 from clew.tui.state.view import (
     Block,

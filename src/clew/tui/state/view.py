@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from clew.wire.models import ApprovalShape, ConversationShape, StateShape, UsageShape
@@ -31,8 +33,7 @@ class ToolProgress(enum.Enum):
     DENIED = "denied"  #: denied by a person or by a rule
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCallView:
+class ToolCallView(Record):
     """Tool call."""
 
     call: str
@@ -44,8 +45,7 @@ class ToolCallView:
     result: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCallResult:
+class ToolCallResult(Record):
     """Result of a tool call."""
 
     call: str
@@ -53,8 +53,7 @@ class ToolCallResult:
     progress: ToolProgress
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnTotals:
+class TurnTotals(Record):
     """Totals of a turn, over all its steps."""
 
     model: str
@@ -64,8 +63,7 @@ class TurnTotals:
     seconds: float | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
+class Block(Record):
     """Displayed unit of a conversation."""
 
     #: Unique and stable while it is shown.
@@ -88,8 +86,7 @@ class Block:
     totals: TurnTotals | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LiveResponse:
+class LiveResponse(Record):
     """Response in progress; void after the next entry or the end of the turn."""
 
     turn: str = ""
@@ -97,8 +94,7 @@ class LiveResponse:
     thinking: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PendingText:
+class PendingText(Record):
     """Text that was sent and that the server has not confirmed yet."""
 
     #: Unique and stable until it is confirmed.
@@ -114,8 +110,7 @@ class LinkState(enum.Enum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ViewState:
+class ViewState(Record):
     """Displayed conversation."""
 
     link: LinkState = LinkState.CONNECTING

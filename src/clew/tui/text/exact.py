@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,7 @@ LINE_END: Final = "↵"
 TRAILING_SPACE: Final = "·"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CharacterRun:
+class CharacterRun(Record):
     """Consecutive characters of one kind."""
 
     text: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Palette:
+class Palette(Record):
     """Colour names; each use also has a sign or weight, so that no colour is required."""
 
     accent: str = "cyan"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.segment import Segment
@@ -11,6 +10,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from clew.record import Record
 from clew.tui.text.exact import CharacterRun, argument_fields, wrap_exact
 from clew.tui.text.sanitize import strip_controls
 
@@ -27,8 +27,7 @@ _ESCAPED: Final = Style(reverse=True)
 _INDENT: Final = "  "
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _RowRange:
+class _RowRange(Record):
     """Rows of one call."""
 
     first: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from clew.record import Record, replace
 from clew.tui.state.view import Block, BlockKind
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ BATCH_SIZE: Final = 30
 _FOLDED_KINDS: Final = frozenset({BlockKind.TOOL, BlockKind.THINKING})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlacedBlock:
+class PlacedBlock(Record):
     """Rendered block and its position."""
 
     block: Block

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +24,7 @@ from clew.gateway.channels.discord.messages import MAX_LENGTH
 from clew.gateway.channels.discord.transport import DiscordApi
 from clew.gateway.http import PlatformHttp
 from clew.gateway.ignored_events import IgnoredEventLog
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

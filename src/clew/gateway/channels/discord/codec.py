@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from clew.gateway.channels.discord.messages import (
     with_repeat_notice,
 )
 from clew.gateway.payload import as_object
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,8 +72,7 @@ _DISCORD_EPOCH = 1_420_070_400_000
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DiscordIdentity:
+class DiscordIdentity(Record):
     """The bot's identity."""
 
     id: str

@@ -7,7 +7,6 @@ import json
 import random
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from websockets.exceptions import ConnectionClosed
@@ -16,6 +15,7 @@ from clew.background import cancel_and_wait
 from clew.errors import AccountRefused, NotSent
 from clew.gateway.channels.discord.codec import INTENTS
 from clew.gateway.http import open_websocket
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +46,7 @@ _SESSION_LOST_CODES = (4007, 4009)
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DiscordSession:
+class DiscordSession(Record):
     """A gateway session that can be resumed after any interruption."""
 
     id: str

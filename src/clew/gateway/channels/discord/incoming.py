@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import IncomingFile
@@ -17,6 +16,7 @@ from clew.core.quotation import (
     quote_reply,
 )
 from clew.gateway.payload import Json, as_object, as_objects, as_text
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,8 +35,7 @@ _ROW, _BUTTON, _SECTION, _TEXT, _THUMBNAIL, _GALLERY, _FILE, _LINE, _BOX = (
 _SELECT_MENUS = (3, 5, 6, 7, 8)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DiscordContent:
+class DiscordContent(Record):
     """The content of a message."""
 
     text: str = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import structlog
@@ -21,6 +20,7 @@ from clew.gateway.channels.slack.socket_mode import SocketModeConnection
 from clew.gateway.channels.slack.transport import SlackApi
 from clew.gateway.http import PlatformHttp
 from clew.gateway.ignored_events import IgnoredEventLog
+from clew.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from clew.gateway.channels.slack.messages import (
     with_repeat_notice,
     without_formatting,
 )
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,8 +103,7 @@ _SERVICE_SUBTYPES = frozenset(
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SlackIdentity:
+class SlackIdentity(Record):
     """The app's identity in a workspace."""
 
     #: The bot's user id: ``U…``.

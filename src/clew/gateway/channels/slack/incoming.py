@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import IncomingFile
@@ -17,6 +16,7 @@ from clew.core.quotation import (
 )
 from clew.gateway.channels.slack.messages import unescape_mrkdwn
 from clew.gateway.payload import Json, as_list, as_object, as_objects, as_text
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,8 +28,7 @@ _MAX_DEPTH = 12
 _TEXT_FIELDS = ("text", "title", "alt_text", "description", "label", "placeholder")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SlackContent:
+class SlackContent(Record):
     """The content of a message besides its text."""
 
     #: The text of its blocks, if it has no other text.

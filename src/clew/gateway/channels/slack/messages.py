@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.gateway.text.markdown_writer import is_linkable
@@ -24,6 +23,7 @@ from clew.gateway.text.rich_text import (
     to_plain_text,
 )
 from clew.gateway.text.splitting import TextCost, group_by_frame
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,8 +53,7 @@ _NAME_DIGITS = 12
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UploadedDocument:
+class UploadedDocument(Record):
     """A text file to upload to Slack."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from clew.gateway.channels.telegram.messages import (
     with_repeat_notice,
     without_formatting,
 )
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,8 +60,7 @@ _COMMAND = re.compile(r"/\w+@(\w+)")
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TelegramIdentity:
+class TelegramIdentity(Record):
     """The bot's identity."""
 
     id: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.quotation import (
@@ -20,6 +19,7 @@ from clew.gateway.channels.telegram.files import parse_file, parse_photo
 from clew.gateway.channels.telegram.rich_messages import read_rich_files, read_rich_text
 from clew.gateway.payload import Json, as_object, as_objects
 from clew.gateway.payload import as_list as each_of
+from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,8 +80,7 @@ def get_display_name(user: Json | None) -> str:
     return full or str(user.get("title") or user.get("username") or "")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TelegramContent:
+class TelegramContent(Record):
     """The content of a message."""
 
     text: str = ""

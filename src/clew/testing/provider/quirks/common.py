@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from clew.record import replace
 from clew.testing.provider.quirks.quirk import (
     CALL_REPLY,
     DEFAULT_USAGE,

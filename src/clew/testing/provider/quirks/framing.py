@@ -9,9 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from clew.record import replace
 from clew.testing.provider.quirks.quirk import (
     FORMATS,
     JSON_TYPE,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from clew.record import Record, replace
 from clew.testing.provider import chat_format, messages_format, responses_format
 from clew.testing.provider.replies import ReplyUsage
 from clew.testing.provider.resolved_reply import ResolvedCall, ResolvedReply
@@ -58,8 +59,7 @@ BodyChange: TypeAlias = Callable[[dict[str, Any]], "ReplyBody | dict[str, Any] |
 ExpectedCall: TypeAlias = tuple[str, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quirk:
+class Quirk(Record):
     """A quirk, and the content that must be read from it."""
 
     id: str

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from clew.record import replace
 from clew.testing.provider.quirks.quirk import (
     CALL_REPLY,
     TEXT_REPLY,
