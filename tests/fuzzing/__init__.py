@@ -2,8 +2,9 @@
 The API as somebody sees it who knows only ``/openapi.json``: schemathesis against ``clew serve``.
 
 It makes requests from the description, right and wrong ones, one alone and in sequences, and holds
-the answers against it; ``/mcp``, which describes itself, is called beside it. When all is done, the
-store must satisfy every invariant.
+the answers against it. ``/mcp``, which describes itself, ``/ag-ui``, whose messages the description
+leaves open, and ``clew acp`` are called beside it. When all is done, the store must satisfy every
+invariant.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING
 
 from clew.store.opening import open_store
 from tests.contract import invariants
+from tests.fuzzing.acp_door import fuzz_acp
+from tests.fuzzing.ag_ui_door import fuzz_ag_ui
 from tests.fuzzing.mcp_door import fuzz_mcp
 
 if TYPE_CHECKING:
@@ -88,7 +91,11 @@ def fuzz(
             check=False,
         )
         calls = 100 + 10 * seconds
-        complaints = fuzz_mcp(url, TOKEN, seed=seed, calls=calls)
+        complaints = [
+            *fuzz_mcp(url, TOKEN, seed=seed, calls=calls),
+            *fuzz_ag_ui(url, TOKEN, seed=seed, runs=calls // 5),
+            *fuzz_acp(clew, TOKEN, seed=seed, requests=calls // 2),
+        ]
     cases = re.search(r"([\d,]+) generated", done.stdout)
     log = (folder / "serve.log").read_text(encoding="utf-8").splitlines()
     return Fuzzed(
