@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.core.text import sanitize_text
@@ -89,15 +90,21 @@ def is_presentable(tool: McpTool) -> bool:
 
     One refusal would fail each request of a session: what is unusual is only found.
     """
-    schema = tool.schema
+    return _judge(tool.definition)
+
+
+@lru_cache(maxsize=2_000)
+def _judge(definition: str) -> bool:
+    # Each step of a turn lists the tools: a schema is judged once.
+    schema: dict[str, Any] = json.loads(definition)["schema"]
     if schema.get("type", "object") != "object" or _REFUSED & schema.keys():
         return False
     try:
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
         text.encode()
+        return len(text) <= _MAX_SCHEMA and _is_sound(schema) and _has_plain_parameters(schema)
     except (ValueError, RecursionError):
         return False
-    return len(text) <= _MAX_SCHEMA and _is_sound(schema) and _has_plain_parameters(schema)
 
 
 def _is_sound(schema: Mapping[str, Any]) -> bool:
