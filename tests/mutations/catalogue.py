@@ -7,6 +7,7 @@ from tests.mutations.approvals import APPROVALS
 from tests.mutations.backups import BACKUPS
 from tests.mutations.boundaries import BOUNDARIES
 from tests.mutations.contracts import CONTRACTS
+from tests.mutations.dashboard import DASHBOARD
 from tests.mutations.delegation import DELEGATION
 from tests.mutations.edges import EDGES
 from tests.mutations.exports import EXPORTS
@@ -314,6 +315,7 @@ ALL = (
     *BACKUPS,
     *SANDBOX,
     *SCHEDULE,
+    *DASHBOARD,
     *DELEGATION,
     *FRONT_ENDS,
     *GOALS,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.sent import watching
@@ -61,7 +62,15 @@ def _explained(
     requests: list[CapturedRequest], shelves: list[Shelf]
 ) -> tuple[Counter[str], list[CapturedRequest]]:
     # The loop of the test is not ours; and nothing here is to be noted in turn.
-    with watching.paused(), asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+    with watching.paused(), ThreadPoolExecutor(1) as aside:
+        # The driver of a browser has a loop in this thread, between the tests of a module too.
+        return aside.submit(_run, requests, shelves).result()
+
+
+def _run(
+    requests: list[CapturedRequest], shelves: list[Shelf]
+) -> tuple[Counter[str], list[CapturedRequest]]:
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         return runner.run(explain(requests, shelves))
 
 

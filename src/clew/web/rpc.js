@@ -55,6 +55,8 @@ export class RpcClient {
   #followers = new Map()
   /** @type {Set<string>} */
   #opened = new Set()
+  /** The conversations whose events arrive. */
+  followed = signal(/** @type {ReadonlySet<string>} */ (new Set()))
   /** @type {Array<() => void>} */
   #onceUp = []
   #lastId = 0
@@ -118,6 +120,7 @@ export class RpcClient {
     return () => {
       if (this.#followers.get(conversation) !== follower) return
       this.#followers.delete(conversation)
+      this.#note(conversation, false)
       if (this.link.value === "up") {
         this.#send("events.unsubscribe", { conversation }).catch(() => {})
       }
@@ -155,11 +158,25 @@ export class RpcClient {
    */
   async #subscribe(conversation, follower) {
     follower.resume()
-    await this.#send("events.subscribe", { conversation, after: follower.after() }).catch((error) => {
+    try {
+      await this.#send("events.subscribe", { conversation, after: follower.after() })
+      if (this.#followers.get(conversation) === follower) this.#note(conversation, true)
+    } catch (error) {
       if (error instanceof CallFailed && error.code === -32001) {
         follower.receive(/** @type {any} */ ({ type: "deleted", conversation }))
       }
-    })
+    }
+  }
+
+  /**
+   * @param {string} conversation
+   * @param {boolean} isFollowed
+   */
+  #note(conversation, isFollowed) {
+    const known = new Set(this.followed.value)
+    if (isFollowed) known.add(conversation)
+    else known.delete(conversation)
+    this.followed.value = known
   }
 
   /**
@@ -170,6 +187,7 @@ export class RpcClient {
     if (this.#socket !== socket) return
     this.#socket = null
     this.link.value = "down"
+    this.followed.value = new Set()
     for (const { reject } of this.#waiting.values()) reject(lost())
     this.#waiting.clear()
     if (code === CLOSE_LOGGED_OUT) this.#pause = 0

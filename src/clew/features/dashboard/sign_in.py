@@ -53,12 +53,12 @@ _FOREIGN: Final = Problem(
 )
 _WRONG: Final = Problem(
     status=401,
-    message="that does not log in: a code of clew dashboard works once and for five minutes; the "
-    "token is that of api.token",
+    message="invalid or expired: a link of clew dashboard works once and for five minutes; the "
+    "token is the one in api.token",
     code="invalid_login",
 )
 _TOO_MANY: Final = Problem(
-    status=429, message="too many attempts to log in: wait a minute", code="too_many_attempts"
+    status=429, message="too many attempts to sign in: wait a minute", code="too_many_attempts"
 )
 _INVALID: Final = Problem(
     status=400, message='send {"code": …} or {"token": …} as JSON', code="invalid_value"

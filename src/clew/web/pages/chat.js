@@ -13,7 +13,7 @@ import { go, replace } from "../router.js"
 import { agent, client, messageOf } from "../stores/client.js"
 import { ConversationStore } from "../stores/conversation.js"
 import { reload, remove, rename } from "../stores/conversations.js"
-import { dropStored, outbox, stored, submit } from "../stores/outbox.js"
+import { begun, dropStored, NEW_PREFIX, outbox, submit } from "../stores/outbox.js"
 import { showToast } from "../stores/toasts.js"
 import { exportMarkdown } from "../transcript_export.js"
 
@@ -196,20 +196,18 @@ export function ChatPage({ name }) {
 /** A conversation that begins with its first message. */
 export function NewPage() {
   // One name for each visit: a message that is sent again leads to the same conversation.
-  const [name] = useState(() => `web-${makeName()}`)
+  const [name] = useState(() => `${NEW_PREFIX}${makeName()}`)
   const isConnected = client.link.value === "up"
-  const unsent = outbox.value.filter((item) => item.target.startsWith("web-"))
-  const begun = stored.value
+  const unsent = outbox.value.filter((item) => item.target.startsWith(NEW_PREFIX))
+  const opened = begun.value
   useEffect(() => {
     document.title = "Clew"
   }, [])
   useEffect(() => {
-    if (!begun?.target.startsWith("web-")) return
-    stored.value = null
-    dropStored()
-    replace("c", begun.conversation)
-    reload()
-  }, [begun])
+    if (!opened) return
+    begun.value = null
+    replace("c", opened.conversation)
+  }, [opened])
   /**
    * @param {string} text
    * @param {Attachment[]} attachments
@@ -225,7 +223,7 @@ export function NewPage() {
         <div class="column">
           ${unsent.length
             ? unsent.map((item) => html`<${UnsentMessage} key=${item.key} item=${item} isConnected=${isConnected} />`)
-            : html`<div class="welcome"><p>What shall we do?</p></div>`}
+            : html`<div class="welcome"><p>How can I help?</p></div>`}
         </div>
       </div>
     </div>

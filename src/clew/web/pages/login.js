@@ -24,9 +24,10 @@ export function LoginPage({ reason }) {
     <form class="login-box" onSubmit=${submit}>
       <h1>Clew</h1>
       <p>
-        Run <code>clew dashboard</code> on the machine of the gateway, which opens this page logged in, or paste its
+        Run <code>clew dashboard</code> on the machine of the gateway, which opens this page signed in, or paste its
         token.
       </p>
+      <input type="text" autocomplete="username" value="clew" hidden readonly />
       <label for="token">Token</label>
       <input
         id="token"
@@ -38,7 +39,7 @@ export function LoginPage({ reason }) {
         onInput=${(/** @type {any} */ event) => setToken(event.currentTarget.value)}
       />
       ${trouble && html`<p class="error-text" role="alert">${trouble}</p>`}
-      <button type="submit" class="primary" disabled=${isSent || !token}>Log in</button>
+      <button type="submit" class="primary" disabled=${isSent || !token}>Sign in</button>
     </form>
   </main>`
 }

@@ -32,7 +32,7 @@ export function Approval({ approval }) {
     }
   }
   return html`<section class="approval" aria-label=${`Allow ${showHidden(approval.tool)}?`}>
-    <h3>Allow <code>${showHidden(approval.tool)}</code>?</h3>
+    <h2>Allow <code>${showHidden(approval.tool)}</code>?</h2>
     ${approval.why && html`<p class="muted">${showHidden(approval.why)}</p>`}
     <pre class="plain" tabindex="0" aria-label="Arguments"><code>${showHidden(prettyJson(approval.args))}</code></pre>
     ${approval.preview && html`<${Diff} text=${showHidden(approval.preview)} />`}

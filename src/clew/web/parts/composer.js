@@ -95,6 +95,9 @@ export function Composer({ draftKey, isRunning, send, stop, footer }) {
     }
     if (event.key === "Escape" && isRunning) stop()
   }
+  useLayoutEffect(() => {
+    document.getElementById(`completion-${completion.at}`)?.scrollIntoView({ block: "nearest" })
+  }, [completion.at])
   const hasContent = Boolean(text.trim()) || files.length > 0
   return html`<form
     class=${isOver ? "composer over" : "composer"}
@@ -201,7 +204,7 @@ export function Composer({ draftKey, isRunning, send, stop, footer }) {
         Steer
       </button>`}
       ${isRunning && !hasContent
-        ? html`<button type="button" class="send" title="Stop (Esc)" aria-label="Stop" onClick=${stop}>
+        ? html`<button type="button" class="send stop" title="Stop (Esc)" aria-label="Stop" onClick=${stop}>
             <${Icon} name="stop" />
           </button>`
         : html`<button
@@ -257,9 +260,9 @@ function useCompletion(text, setText) {
   const take = (n) => {
     const one = found.items[n]
     if (!one) return
-    const made = text.slice(0, found.start) + one.text
+    const made = text.slice(0, found.start) + one.text + (one.kind === "command" ? " " : "")
     setClosedAt(made)
-    setText(one.kind === "command" ? `${made} ` : made)
+    setText(made)
   }
   /**
    * Handle a key of the list; return whether it was one.

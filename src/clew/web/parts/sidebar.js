@@ -122,7 +122,7 @@ export function Sidebar() {
     </div>
     <div class="sidebar-foot">
       <span class="muted">${agent.value ? `${agent.value.offline ? "offline model" : agent.value.model}` : ""}</span>
-      <${Menu} label="More" items=${[{ label: "Log out", run: logOut }]} />
+      <${Menu} label="More" items=${[{ label: "Sign out", run: logOut }]} />
     </div>
   </nav>`
 }

@@ -23,10 +23,14 @@ const STORAGE_KEY = "clew.outbox"
 const PAUSE = 400
 /** Milliseconds for which a stored message is shown here, if no event tells of it. */
 const LINGER = 4000
+/** How the names of conversations begin that are begun here. */
+export const NEW_PREFIX = "web-"
+/** Milliseconds to wait until the page follows a new conversation. */
+const FOLLOW_PATIENCE = 1500
 
 export const outbox = signal(/** @type {OutboxItem[]} */ (read()))
-/** Called with the id of the conversation in which a message was stored. */
-export const stored = signal(/** @type {{ target: string, conversation: string } | null} */ (null))
+/** The conversation that the first message to a new name has begun. */
+export const begun = signal(/** @type {{ target: string, conversation: string } | null} */ (null))
 let isDelivering = false
 
 /** @returns {OutboxItem[]} */
@@ -86,18 +90,41 @@ export async function deliver() {
   }
 }
 
+/**
+ * Open the conversation that a message begins, so that the page follows it before the model is
+ * asked: what is written is told only to those who listen by then.
+ *
+ * @param {OutboxItem} item
+ */
+async function openTarget(item) {
+  if (!item.target.startsWith(NEW_PREFIX)) return item.target
+  const { conversation } = await client.call("conversation.open", { conversation: item.target })
+  begun.value = { target: item.target, conversation: conversation.id }
+  set(outbox.value.map((one) => (one.target === item.target ? { ...one, target: conversation.id } : one)))
+  await new Promise((resolve) => {
+    const timer = setTimeout(resolve, FOLLOW_PATIENCE)
+    const stop = client.followed.subscribe((known) => {
+      if (!known.has(conversation.id)) return
+      clearTimeout(timer)
+      queueMicrotask(() => stop())
+      resolve(null)
+    })
+  })
+  return conversation.id
+}
+
 /** @param {OutboxItem} item */
 async function deliverItem(item) {
   try {
-    const told = await client.call("prompt.submit", {
-      session_id: item.target,
+    const target = await openTarget(item)
+    await client.call("prompt.submit", {
+      session_id: target,
       text: item.text,
       key: item.key,
       ...(item.attachments.length ? { attachments: item.attachments } : {}),
       ...(item.rule ? { double_text: item.rule } : {}),
     })
     change(item.key, { state: "stored", attachments: [] })
-    stored.value = { target: item.target, conversation: told.conversation }
     setTimeout(() => drop(item.key), LINGER)
   } catch (error) {
     if (error instanceof CallFailed && error.isRepeatable) {

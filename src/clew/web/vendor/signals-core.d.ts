@@ -1,6 +1,7 @@
 export interface Signal<T> {
   value: T
   peek(): T
+  subscribe(run: (value: T) => void): () => void
 }
 export interface ReadonlySignal<T> {
   readonly value: T

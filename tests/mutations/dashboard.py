@@ -1,0 +1,35 @@
+"""The safeguards of the dashboard."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_SIGN_IN = "src/clew/features/dashboard/sign_in.py"
+_LOGINS = "tests/features/test_dashboard_login.py::test_"
+
+DASHBOARD = (
+    Mutation(
+        name="dashboard-origin",
+        mechanism="only the page of the dashboard may use its cookie",
+        file=_SIGN_IN,
+        old="        if not _is_own(connection, address):\n",
+        new="        if False:\n",
+        test=f"{_LOGINS}another_page_can_neither_log_in_nor_use_the_cookie",
+    ),
+    Mutation(
+        name="dashboard-code",
+        mechanism="a code logs one browser in",
+        file="src/clew/features/dashboard/logins.py",
+        old='    is_mine = t.execute("DELETE FROM dashboard_code WHERE digest = $1", digest) == 1\n',
+        new="    is_mine = True\n",
+        test=f"{_LOGINS}a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked[sqlite]",
+    ),
+    Mutation(
+        name="dashboard-logout",
+        mechanism="connections end with the login of their browser",
+        file="src/clew/api/rpc/websocket.py",
+        old="    while await caller.is_valid():  # noqa: ASYNC110\n",
+        new="    while True:  # noqa: ASYNC110\n",
+        test=f"{_LOGINS}a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked[sqlite]",
+    ),
+)
