@@ -66,6 +66,23 @@ WRONG: dict[str, tuple[dict[str, Any], str, str | None]] = {
         "unsupported_content",
         "messages[0].content[0]",
     ),
+    "the address of an image": (
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "https://x.test/y"}}],
+                }
+            ]
+        },
+        "unsupported_content",
+        "messages[0].content[0]",
+    ),
+    "sound": (
+        {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+        "unsupported_content",
+        "messages[0].content[0]",
+    ),
     "no text": ({"messages": [{"role": "user", "content": None}]}, "invalid_value", None),
     "blanks": ({"messages": [{"role": "user", "content": " \n"}]}, "invalid_value", None),
     "the assistant last": (

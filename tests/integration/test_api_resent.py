@@ -17,6 +17,7 @@ from clew.testing import (
     Text,
     count_user_texts,
     reply_by_user_text,
+    reply_in_sequence,
 )
 from tests.integration.api_server import running, settings_for
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from tests.integration.api_server import Server
 
 Messages = list[dict[str, Any]]
+
+#: Two files that begin as pictures do.
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+OTHER_PICTURE = "data:image/png;base64,iVBORw0KGgoA"
 
 
 @pytest.fixture
@@ -192,6 +197,44 @@ async def test_asking_again_does_not_say_it_twice_in_one_conversation(server: Se
     assert first.headers["X-Clew-Conversation"] == client.conversations[0]
     assert second.headers["X-Clew-Conversation"] != client.conversations[0]
     assert first.json()["choices"] == second.json()["choices"]
+
+
+async def test_instructions_after_each_new_message_leave_the_conversation_the_same(
+    server: Server, provider: FakeProvider
+) -> None:
+    client = Client(server, system="be brief")
+    reminder = {"role": "system", "content": "answer in English"}
+    for text in ("one", "two"):
+        client.messages.append({"role": "user", "content": text})
+        answer = await post(server, [*client.messages, reminder])
+        said = answer.json()["choices"][0]["message"]["content"]
+        client.messages.append({"role": "assistant", "content": said})
+        client.conversations.append(answer.headers["X-Clew-Conversation"])
+    assert len(set(client.conversations)) == 1
+    assert contents(provider)[:2] == [
+        ("system", "be brief\n\nanswer in English"),
+        ("user", "one"),
+    ]
+
+
+async def test_a_picture_is_shown_to_the_model_and_belongs_to_the_history(
+    server: Server, provider: FakeProvider
+) -> None:
+    provider.script = reply_in_sequence([], default=Text("a dot"))
+    first, other = Client(server), Client(server)
+    for client, picture in ((first, PICTURE), (other, OTHER_PICTURE)):
+        shown = {"type": "image_url", "image_url": {"url": picture}}
+        parts = [{"type": "text", "text": "look"}, shown]
+        client.messages.append({"role": "user", "content": parts})
+        answer = await post(server, client.messages)
+        client.messages.append({"role": "assistant", "content": "a dot"})
+        client.conversations.append(answer.headers["X-Clew-Conversation"])
+    assert PICTURE in provider.requests[0].body.decode()
+    # The same words about another picture are another conversation.
+    for client in (first, other):
+        await client.say("and now?")
+        assert len(set(client.conversations)) == 1
+    assert first.conversations != other.conversations
 
 
 async def test_a_conversation_that_went_on_elsewhere_is_not_the_same_any_more(

@@ -59,8 +59,9 @@ def test_white_space_and_the_bounds_of_messages_make_no_difference(
         [*TALK[:2], HistoryMessage("assistant", "First")],
         [HistoryMessage("user", "be brief"), *TALK[1:]],
         [TALK[0], HistoryMessage("user", "one first")],
+        [TALK[0], HistoryMessage("user", "one", ("a digest",)), TALK[2]],
     ],
-    ids=["shorter", "longer", "other words", "another speaker", "run together"],
+    ids=["shorter", "longer", "other words", "another speaker", "run together", "a file"],
 )
 def test_everything_else_makes_one(other: list[HistoryMessage]) -> None:
     assert history_digest("me", other) != history_digest("me", TALK)

@@ -43,6 +43,8 @@ _MESSAGE_ADAPTER: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 #: Metadata of a text that a feature added to a person's message: the note's name.
 NOTE_KEY: Final = "clew_note"
 _NOTE_END: Final = "[end of the note]"
+#: A history that a client sends is taken over as text.
+_FILES_LEFT_OUT: Final = "\n[files were sent with this message; they are not shown]"
 # The session has the instructions; the entry has the run and conversation.
 _EXCLUDED_FIELDS = {"instructions", "run_id", "conversation_id"}
 # In the metadata of a response, which is not sent to providers.
@@ -124,7 +126,7 @@ def _make_content(content: Sequence[str | InlineFile]) -> str | list[UserContent
 
 def make_history_message(said: HistoryMessage, *, at: datetime) -> ModelMessage:
     """Return one message of a history that a client sent."""
-    text = sanitize_text(said.text)
+    text = sanitize_text(said.text) + (_FILES_LEFT_OUT if said.files else "")
     match said.speaker:
         case "assistant":
             return ModelResponse(parts=[TextPart(text)], timestamp=at)

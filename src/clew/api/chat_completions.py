@@ -9,6 +9,7 @@ from clew.api.chat_result import ChatResult
 from clew.api.chat_stream import ChatStreamResponse
 from clew.api.idempotency import caller_id, idempotency_key
 from clew.api.pending_completion import PendingCompletion
+from clew.api.request_files import prepare_files
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption, iter_chunks
 from clew.core.events import InputCompleted
 from clew.engine.request_service import ClientHistory
@@ -31,7 +32,8 @@ async def create_completion(call: HttpCall, query: EmptyInput, body: ChatRequest
     order = parse_chat_request(body, request.headers, models=server.models, double_text=rule)
     key = idempotency_key(request)
     target = await _select_target(call, order)
-    message = call.engine.new_input(order.text, double_text=order.double_text, key=key)
+    files = prepare_files(call.engine.requests, order.files)
+    message = call.engine.new_input(order.text, double_text=order.double_text, key=key, files=files)
     accepted = await call.engine.submit(message, target=target)
     asking = PendingCompletion(requests=requests, chat_input=order, accepted=accepted, key=key)
     if accepted.answer is not None:

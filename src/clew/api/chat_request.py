@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.problems import Problem, ProblemError, invalid_request
+from clew.api.request_files import parse_data_url
+from clew.api.schemas import FileData
 from clew.core.client_history import HistoryMessage
 from clew.core.double_text import DoubleText, parse_rule
 from clew.record import Record
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import Headers
 
-    from clew.api.schemas import ChatMessage, ChatRequest
+    from clew.api.request_files import RequestFile
+    from clew.api.schemas import ChatMessage, ChatRequest, Part
     from clew.core.client_history import Speaker
 
 
@@ -24,6 +27,7 @@ class ChatCompletionInput(Record):
     #: NAME or id of the conversation; ``None`` for clients that resend the whole history.
     conversation: str | None
     text: str
+    files: tuple[RequestFile, ...]
     #: The earlier messages; ignored where the conversation is named.
     history: tuple[HistoryMessage, ...]
     model: str
@@ -44,9 +48,11 @@ def parse_chat_request(
     options = request.stream_options
     conversation = read_name_header(headers, "x-clew-conversation")
     newest = find_last_user(request.messages)
+    text, files = extract_content(request.messages, newest)
     return ChatCompletionInput(
         conversation=conversation,
-        text=extract_text(request.messages, newest),
+        text=text,
+        files=files,
         history=() if conversation is not None else _parse_history(request.messages, newest),
         model=_select_model(request.model, models),
         double_text=parse_rule(headers.get("x-clew-double-text", double_text), people=False),
@@ -90,11 +96,22 @@ def unknown_model_problem(asked: str, models: Sequence[str]) -> Problem:
 
 
 def _parse_history(messages: Sequence[ChatMessage], newest: int) -> tuple[HistoryMessage, ...]:
-    """Return everything but the newest message; what follows that (the system's) comes first."""
-    others = [*range(newest), *range(newest + 1, len(messages))]
-    return tuple(
-        HistoryMessage(_speaker_of(messages, at), extract_text(messages, at)) for at in others
-    )
+    """
+    Return everything but the newest message.
+
+    The system's messages that follow it come behind those at the beginning: clients repeat them
+    after each new message, and there they are in the same place every time.
+    """
+    said = [_parse_earlier(messages, at) for at in range(len(messages)) if at != newest]
+    before, after = said[:newest], said[newest:]
+    lead = next((at for at, one in enumerate(before) if one.speaker != "system"), len(before))
+    return (*before[:lead], *after, *before[lead:])
+
+
+def _parse_earlier(messages: Sequence[ChatMessage], at: int) -> HistoryMessage:
+    speaker = _speaker_of(messages, at)
+    text, files = extract_content(messages, at)
+    return HistoryMessage(speaker, text, tuple(file.sha256 for file in files))
 
 
 def _speaker_of(messages: Sequence[ChatMessage], at: int) -> Speaker:
@@ -129,24 +146,48 @@ def find_last_user(messages: Sequence[ChatMessage]) -> int:
     return last
 
 
-def extract_text(messages: Sequence[ChatMessage], index: int) -> str:
+def extract_content(
+    messages: Sequence[ChatMessage], index: int
+) -> tuple[str, tuple[RequestFile, ...]]:
     """
-    Return the text of one message.
+    Return the text and the files of one message.
 
     :raises ProblemError: if the message contains anything else
     """
     content = messages[index].content
     if content is None or isinstance(content, str):
-        return content or ""
+        return content or "", ()
+    texts: list[str] = []
+    files: list[RequestFile] = []
     for place, part in enumerate(content):
-        if part.type != "text" or part.text is None:
-            param = f"messages[{index}].content[{place}]"
-            raise invalid_request(
-                f"{param}: only parts of type text are supported, not {part.type!r}",
-                param=param,
-                code="unsupported_content",
-            )
-    return "\n".join(part.text or "" for part in content)
+        param = f"messages[{index}].content[{place}]"
+        if part.type == "text" and part.text is not None:
+            texts.append(part.text)
+        elif messages[index].role == "user":
+            files.append(_parse_file(part, param))
+        else:
+            raise _unsupported_part(part, param, "text")
+    return "\n".join(texts), tuple(files)
+
+
+def _parse_file(part: Part, param: str) -> RequestFile:
+    match part.type:
+        case "image_url":
+            url = None if part.image_url is None else part.image_url.url
+            return parse_data_url(url, param, name="image")
+        case "file":
+            given = part.file or FileData()
+            return parse_data_url(given.file_data, param, name=given.filename or "file")
+        case _:
+            raise _unsupported_part(part, param, "text, image_url and file")
+
+
+def _unsupported_part(part: Part, param: str, supported: str) -> ProblemError:
+    return invalid_request(
+        f"{param}: only parts of type {supported} are supported, not {part.type!r}",
+        param=param,
+        code="unsupported_content",
+    )
 
 
 def read_name_header(headers: Headers, header: str) -> str | None:

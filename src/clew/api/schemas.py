@@ -56,15 +56,30 @@ _TEXT_FORMS: Mapping[Any, Any] = {int: WholeNumber, str: SearchText}
 # POST /v1/chat/completions
 
 
+class ImageUrl(RequestBody):
+    """An image as a data URL."""
+
+    url: str | None = None
+
+
+class FileData(RequestBody):
+    """A file as a data URL."""
+
+    filename: str | None = None
+    file_data: str | None = None
+
+
 class Part(RequestBody):
-    """A part of a message's content."""
+    """A part of a message's content: ``text``, ``image_url`` or ``file``."""
 
     type: str
     text: str | None = None
+    image_url: ImageUrl | None = None
+    file: FileData | None = None
 
 
 class ChatMessage(RequestBody):
-    """A message of the history; only its text is used."""
+    """A message of the history: its text, and the images and files of the user's."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None

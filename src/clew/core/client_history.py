@@ -1,9 +1,9 @@
 """
 Histories held by clients that resend the whole conversation.
 
-Two histories are equal if the same speakers wrote the same words. White space does not
-count, and consecutive messages of one speaker count as one, because clients strip and join
-freely.
+Two histories are equal if the same speakers wrote the same words and sent the same files.
+White space does not count, and consecutive messages of one speaker count as one, because
+clients strip and join freely.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class HistoryMessage(Record, kw_only=False):
 
     speaker: Speaker
     text: str
+    #: The sha256 of each file that came with it.
+    files: tuple[str, ...] = ()
 
 
 def drop_blank_messages(history: Iterable[HistoryMessage]) -> tuple[HistoryMessage, ...]:
@@ -59,7 +61,13 @@ def is_answer(heard: str, texts: Sequence[str]) -> bool:
 def history_digest(caller: str, history: Iterable[HistoryMessage]) -> bytes:
     """Return the sha256 of the caller and the history."""
     joined = [
-        (speaker, " ".join(normalize_words([said.text]) for said in texts))
-        for speaker, texts in groupby(history, key=lambda said: said.speaker)
+        _digest_item(speaker, list(said))
+        for speaker, said in groupby(history, key=lambda said: said.speaker)
     ]
     return hashlib.sha256(json.dumps([caller, joined]).encode()).digest()
+
+
+def _digest_item(speaker: str, said: Sequence[HistoryMessage]) -> list[object]:
+    words = " ".join(normalize_words([one.text]) for one in said)
+    files = [digest for one in said for digest in one.files]
+    return [speaker, words, files] if files else [speaker, words]

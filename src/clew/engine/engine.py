@@ -217,9 +217,7 @@ class Engine(ConversationQueries):
         accepted = await self._store.write(
             submissions.submit_input,
             item,
-            target=build_history_key(target, item.text)
-            if isinstance(target, ClientHistory)
-            else target,
+            target=build_history_key(target, item) if isinstance(target, ClientHistory) else target,
             new_conversation=self._ids.new_conversation_id(),
             session_ids=self._services.session_ids,
             policy=self._services.reset_policy,

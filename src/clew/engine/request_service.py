@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.ids import InboxId
+    from clew.core.inbox import NewInput
     from clew.core.turn import Turn
     from clew.engine.services import EngineServices
     from clew.store.contract import Tx
@@ -118,13 +119,16 @@ def _read_started_turn(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
     return TurnStarted(turn=turn, session=session)
 
 
-def build_history_key(history: ClientHistory, text: str) -> submissions.HistoryKey:
+def build_history_key(history: ClientHistory, item: NewInput) -> submissions.HistoryKey:
     """Return what the store needs to find the conversation of a history and a new message."""
     said = histories.drop_blank_messages(history.messages)
+    files = [file.content for file in item.files if file.content is not None]
+    digests = tuple(hashlib.sha256(content).hexdigest() for content in files)
+    new = HistoryMessage("user", item.text, digests)
     before, answer = histories.split_last_answer(said)
     return submissions.HistoryKey(
         before=histories.history_digest(history.caller, before),
-        now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
+        now=histories.history_digest(history.caller, [*said, new]),
         answer=answer,
         has_answers=any(one.speaker == "assistant" for one in said),
         base=build_base(said),

@@ -8,6 +8,7 @@ from clew.api.ag_ui.interrupts import FollowedInput, answer_interrupts, require_
 from clew.api.ag_ui.request import parse_run_request, refuse_other_run, select_new
 from clew.api.ag_ui.stream import RunStream
 from clew.api.idempotency import caller_id
+from clew.api.request_files import prepare_files
 from clew.api.sse import EventStreamResponse
 from clew.core.double_text import parse_rule
 from clew.core.inbox import InboxOutcome
@@ -101,12 +102,7 @@ async def _submit(
     call: HttpCall, new: NewUserMessage, id: InboxId, target: Route | ConversationId
 ) -> AcceptResult:
     """Store a message; another run that has taken it stays its run."""
-    files = [
-        call.engine.requests.prepare_file(
-            name=file.name, media_type=file.media_type, content=file.content
-        )
-        for file in new.files
-    ]
+    files = prepare_files(call.engine.requests, new.files)
     rule = parse_rule(call.context.settings.session.double_text, people=False)
     message = call.engine.new_input(new.text, double_text=rule, files=files)
     accepted = await call.engine.submit(as_run(message, id, message_id=new.id), target=target)

@@ -7,7 +7,7 @@ import binascii
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.api.problems import Problem, ProblemError, invalid_request
-from clew.api.responses.input_items import RequestFile
+from clew.api.request_files import RequestFile
 from clew.core.entry import Role
 from clew.core.grant import GRANT_TERMS
 from clew.record import Record

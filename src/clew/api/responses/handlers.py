@@ -10,6 +10,7 @@ from clew.api import outcome_mapping
 from clew.api.idempotency import caller_id, idempotency_key
 from clew.api.pending_completion import problem_after_storing
 from clew.api.problems import Problem, invalid_request
+from clew.api.request_files import prepare_files
 from clew.api.responses.ids import parse_response_id, response_id
 from clew.api.responses.request import parse_response_request
 from clew.api.responses.resource import build_response, find_problem, input_item
@@ -61,12 +62,7 @@ async def _answer(
 
 
 def _make_message(call: HttpCall, order: ResponseInput, key: IdempotencyKey | None) -> NewInput:
-    files = [
-        call.engine.requests.prepare_file(
-            name=file.name, media_type=file.media_type, content=file.content
-        )
-        for file in order.files
-    ]
+    files = prepare_files(call.engine.requests, order.files)
     rule = parse_rule(call.context.settings.session.double_text, people=False)
     return call.engine.new_input(order.text, double_text=rule, key=key, files=files)
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING
 
 from clew.api.problems import invalid_request
+from clew.api.request_files import parse_data_url
 from clew.core.client_history import HistoryMessage
 from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.api.request_files import RequestFile
     from clew.api.responses.schemas import InputItem, InputPart
 
 _TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
-
-
-class RequestFile(Record):
-    """A file that a request contains."""
-
-    name: str
-    media_type: str
-    content: bytes
 
 
 class InputMessage(Record):
@@ -37,7 +29,8 @@ class InputMessage(Record):
     def as_history(self) -> HistoryMessage:
         match self.role:
             case "user" | "assistant":
-                return HistoryMessage(self.role, self.text)
+                files = tuple(file.sha256 for file in self.files)
+                return HistoryMessage(self.role, self.text, files)
             case _:
                 return HistoryMessage("system", self.text)
 
@@ -78,37 +71,13 @@ def _parse_item(item: InputItem, param: str) -> InputMessage:
 
 def _parse_file(part: InputPart, param: str) -> RequestFile:
     match part.type:
-        case "input_image" if part.image_url is not None:
-            media_type, content = _decode_url(part.image_url, param)
-            return RequestFile(name="image", media_type=media_type, content=content)
-        case "input_file" if part.file_data is not None:
-            media_type, content = _decode_url(part.file_data, param)
-            return RequestFile(name=part.filename or "file", media_type=media_type, content=content)
-        case "input_image" | "input_file":
-            raise _not_inline(param)
+        case "input_image":
+            return parse_data_url(part.image_url, param, name="image")
+        case "input_file":
+            return parse_data_url(part.file_data, param, name=part.filename or "file")
         case _:
             raise invalid_request(
                 f"{param}: parts of type {part.type!r} are not supported",
                 param=param,
                 code="unsupported_content",
             )
-
-
-def _decode_url(url: str, param: str) -> tuple[str, bytes]:
-    """Return the media type and the content of a data URL."""
-    head, _, data = url.partition(";base64,")
-    if not head.startswith("data:"):
-        raise _not_inline(param)
-    try:
-        return head.removeprefix("data:"), base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        raise invalid_request(f"{param}: the data is not base64", param=param) from None
-
-
-def _not_inline(param: str) -> Exception:
-    return invalid_request(
-        f"{param}: send the file itself, as a data URL in base64; addresses and file ids are not "
-        "fetched",
-        param=param,
-        code="unsupported_content",
-    )

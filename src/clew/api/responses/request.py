@@ -13,7 +13,8 @@ from clew.record import Record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.responses.input_items import InputMessage, RequestFile
+    from clew.api.request_files import RequestFile
+    from clew.api.responses.input_items import InputMessage
     from clew.api.responses.schemas import ResponseRequest
 
 
