@@ -1,0 +1,1 @@
+"""Requests that other programs send, played against a gateway."""
