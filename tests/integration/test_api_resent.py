@@ -235,6 +235,13 @@ async def test_a_picture_is_shown_to_the_model_and_belongs_to_the_history(
         await client.say("and now?")
         assert len(set(client.conversations)) == 1
     assert first.conversations != other.conversations
+    # A conversation that opens with a history has its pictures.
+    edited = [*first.messages[:2], {"role": "user", "content": "and then?"}]
+    answer = await post(server, edited)
+    assert answer.headers["X-Clew-Conversation"] not in first.conversations
+    last = provider.wait_until_settled()[-1].body.decode()
+    assert PICTURE in last
+    assert OTHER_PICTURE not in last
 
 
 async def test_a_conversation_that_went_on_elsewhere_is_not_the_same_any_more(

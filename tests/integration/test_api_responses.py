@@ -286,6 +286,15 @@ CASES: dict[str, list[dict[str, Any]]] = {
         {"type": "message", "role": "assistant", "content": "Hello Ada."},
         {"type": "message", "role": "user", "content": "hello"},
     ],
+    "an image earlier": [
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": PICTURE}],
+        },
+        {"type": "message", "role": "assistant", "content": "A dot."},
+        {"type": "message", "role": "user", "content": "hello"},
+    ],
 }
 #: What the specification requires of every response.
 REQUIRED = set(
@@ -314,4 +323,6 @@ async def test_the_cases_of_the_specification_pass(server: Server, provider: Fak
             "response.completed",
         ]
         Response.model_validate(events[-1]["response"])
-    assert "data:image/png;base64," in provider.requests[2].body.decode()
+    for case in ("image", "an image earlier"):
+        asked = provider.requests[2 * list(CASES).index(case)]
+        assert "data:image/png;base64," in asked.body.decode(), case

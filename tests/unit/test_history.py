@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.core.attachments import FetchedFile
 from clew.core.client_history import (
     HistoryMessage,
     Speaker,
@@ -20,9 +21,12 @@ TALK = [
     HistoryMessage("user", "one"),
     HistoryMessage("assistant", "first"),
 ]
+PICTURE = FetchedFile(id="att_1", name="image", media_type="image/png", content=b"a dot")
 SPEAKERS: list[Speaker] = ["system", "user", "assistant"]
 HISTORIES = st.lists(
-    st.builds(HistoryMessage, st.sampled_from(SPEAKERS), st.text("ab \n", min_size=1, max_size=6)),
+    st.tuples(st.sampled_from(SPEAKERS), st.text("ab \n", min_size=1, max_size=6)).map(
+        lambda said: HistoryMessage(*said)
+    ),
     max_size=6,
 )
 
@@ -59,7 +63,7 @@ def test_white_space_and_the_bounds_of_messages_make_no_difference(
         [*TALK[:2], HistoryMessage("assistant", "First")],
         [HistoryMessage("user", "be brief"), *TALK[1:]],
         [TALK[0], HistoryMessage("user", "one first")],
-        [TALK[0], HistoryMessage("user", "one", ("a digest",)), TALK[2]],
+        [TALK[0], HistoryMessage("user", "one", (PICTURE,)), TALK[2]],
     ],
     ids=["shorter", "longer", "other words", "another speaker", "run together", "a file"],
 )

@@ -22,6 +22,8 @@ from pydantic_ai.messages import (
 
 from clew.agent.attachments import make_attachment_line
 from clew.agent.protocols import RequestInfo
+from clew.core.attachments import describe_file
+from clew.core.channel_events import make_file_part
 from clew.core.entry import CAUSE_KEY, EntryKind, NewEntry, Role
 from clew.core.text import sanitize_text
 from clew.record import Record
@@ -43,8 +45,6 @@ _MESSAGE_ADAPTER: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 #: Metadata of a text that a feature added to a person's message: the note's name.
 NOTE_KEY: Final = "clew_note"
 _NOTE_END: Final = "[end of the note]"
-#: A history that a client sends is taken over as text.
-_FILES_LEFT_OUT: Final = "\n[files were sent with this message; they are not shown]"
 # The session has the instructions; the entry has the run and conversation.
 _EXCLUDED_FIELDS = {"instructions", "run_id", "conversation_id"}
 # In the metadata of a response, which is not sent to providers.
@@ -126,12 +126,14 @@ def _make_content(content: Sequence[str | InlineFile]) -> str | list[UserContent
 
 def make_history_message(said: HistoryMessage, *, at: datetime) -> ModelMessage:
     """Return one message of a history that a client sent."""
-    text = sanitize_text(said.text) + (_FILES_LEFT_OUT if said.files else "")
+    text = sanitize_text(said.text)
     match said.speaker:
         case "assistant":
             return ModelResponse(parts=[TextPart(text)], timestamp=at)
         case "user":
-            return ModelRequest(parts=[UserPromptPart(text, timestamp=at)])
+            files = [make_file_part(describe_file(file)) for file in said.files]
+            content = [text, *files] if text.strip() else files
+            return ModelRequest(parts=[UserPromptPart(_make_content(content), timestamp=at)])
         case "system":
             return ModelRequest(parts=[SystemPromptPart(text, timestamp=at)])
 

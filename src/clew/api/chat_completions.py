@@ -9,7 +9,7 @@ from clew.api.chat_result import ChatResult
 from clew.api.chat_stream import ChatStreamResponse
 from clew.api.idempotency import caller_id, idempotency_key
 from clew.api.pending_completion import PendingCompletion
-from clew.api.request_files import prepare_files
+from clew.api.request_files import prepare_files, prepare_history
 from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption, iter_chunks
 from clew.core.events import InputCompleted
 from clew.engine.request_service import ClientHistory
@@ -51,7 +51,10 @@ async def _select_target(
     call: HttpCall, order: ChatCompletionInput
 ) -> Route | ConversationId | ClientHistory:
     if order.conversation is None:
-        return ClientHistory(caller=caller_id(call.request), messages=order.history)
+        return ClientHistory(
+            caller=caller_id(call.request),
+            messages=prepare_history(call.engine.requests, order.history),
+        )
     return await call.context.resolve_target(order.conversation)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.problems import Problem, ProblemError, invalid_request
-from clew.api.request_files import parse_data_url
+from clew.api.request_files import EarlierMessage, parse_data_url
 from clew.api.schemas import FileData
-from clew.core.client_history import HistoryMessage
 from clew.core.double_text import DoubleText, parse_rule
 from clew.record import Record
 
@@ -29,7 +28,7 @@ class ChatCompletionInput(Record):
     text: str
     files: tuple[RequestFile, ...]
     #: The earlier messages; ignored where the conversation is named.
-    history: tuple[HistoryMessage, ...]
+    history: tuple[EarlierMessage, ...]
     model: str
     double_text: DoubleText
     stream: bool
@@ -95,7 +94,7 @@ def unknown_model_problem(asked: str, models: Sequence[str]) -> Problem:
     return Problem(status=404, message=message, code="model_not_found", param="model")
 
 
-def _parse_history(messages: Sequence[ChatMessage], newest: int) -> tuple[HistoryMessage, ...]:
+def _parse_history(messages: Sequence[ChatMessage], newest: int) -> tuple[EarlierMessage, ...]:
     """
     Return everything but the newest message.
 
@@ -108,10 +107,10 @@ def _parse_history(messages: Sequence[ChatMessage], newest: int) -> tuple[Histor
     return (*before[:lead], *after, *before[lead:])
 
 
-def _parse_earlier(messages: Sequence[ChatMessage], at: int) -> HistoryMessage:
+def _parse_earlier(messages: Sequence[ChatMessage], at: int) -> EarlierMessage:
     speaker = _speaker_of(messages, at)
     text, files = extract_content(messages, at)
-    return HistoryMessage(speaker, text, tuple(file.sha256 for file in files))
+    return EarlierMessage(speaker=speaker, text=text, files=files)
 
 
 def _speaker_of(messages: Sequence[ChatMessage], at: int) -> Speaker:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from typing import TYPE_CHECKING
 
 from clew.api.problems import invalid_request
+from clew.core.client_history import HistoryMessage
 from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.core.attachments import FetchedFile
+    from clew.core.client_history import Speaker
     from clew.engine.request_service import RequestService
 
 
@@ -24,9 +25,13 @@ class RequestFile(Record):
     media_type: str
     content: bytes
 
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
+
+class EarlierMessage(Record):
+    """A message of a history with its files."""
+
+    speaker: Speaker
+    text: str
+    files: tuple[RequestFile, ...] = ()
 
 
 def parse_data_url(url: str | None, param: str, *, name: str) -> RequestFile:
@@ -60,3 +65,17 @@ def prepare_files(requests: RequestService, files: Iterable[RequestFile]) -> lis
         requests.prepare_file(name=file.name, media_type=file.media_type, content=file.content)
         for file in files
     ]
+
+
+def prepare_history(
+    requests: RequestService, messages: Iterable[EarlierMessage]
+) -> tuple[HistoryMessage, ...]:
+    """
+    Return a history with its files as they are attached to a conversation.
+
+    :raises UsageError: if one is too large
+    """
+    return tuple(
+        HistoryMessage(one.speaker, one.text, tuple(prepare_files(requests, one.files)))
+        for one in messages
+    )

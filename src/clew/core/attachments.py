@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from clew.record import Record
@@ -67,3 +68,17 @@ def find_exceeded_limit(content: bytes) -> int | None:
     """Return the size limit, in bytes, that a file exceeds; ``None`` if it fits."""
     most = MAX_FILE_BYTES if image_media_type(content) is None else MAX_IMAGE_BYTES
     return None if len(content) <= most else most
+
+
+def describe_file(file: FetchedFile) -> dict[str, object]:
+    """Return what the payload of a message says about a file."""
+    told: dict[str, object] = {"name": file.name, "media_type": file.media_type}
+    if file.content is None:
+        return {**told, "missing": file.missing}
+    return {
+        **told,
+        "attachment": file.id,
+        "size": len(file.content),
+        "sha256": hashlib.sha256(file.content).hexdigest(),
+        "shown_as": display_kind(file.content),
+    }

@@ -16,6 +16,7 @@ from clew.core.quotation import OwnLine, Quoted, clean_name, format_message, for
 from clew.record import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from clew.core.route import Route
@@ -261,7 +262,7 @@ def split_file_parts(text: str, payload: str) -> list[str | InlineFile]:
         return [text]
     files: list[dict[str, Any]] = json.loads(payload).get("files") or []
     said = [text] if text else []
-    return [*said, *(_file_part(file) for file in files)]
+    return [*said, *(make_file_part(file) for file in files)]
 
 
 def strip_file_lines(text: str, payload: str) -> str:
@@ -288,7 +289,8 @@ def unfetched_files(payload: str) -> list[IncomingFile]:
     ]
 
 
-def _file_part(file: dict[str, Any]) -> str | InlineFile:
+def make_file_part(file: Mapping[str, Any]) -> str | InlineFile:
+    """Return the part of a message for a file that its payload describes."""
     if not file.get("shown_as"):
         return _file_line(file)
     return InlineFile(
@@ -300,7 +302,7 @@ def _file_part(file: dict[str, Any]) -> str | InlineFile:
     )
 
 
-def _file_line(file: dict[str, Any]) -> str:
+def _file_line(file: Mapping[str, Any]) -> str:
     what = f"{' '.join(file['name'].split())}, {file['media_type']}"
     if attachment := file.get("attachment"):
         # Old records, from before inline files, lack this key.

@@ -18,6 +18,8 @@ from clew.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from clew.core.attachments import FetchedFile
+
 Speaker = Literal["system", "user", "assistant"]
 
 
@@ -26,13 +28,13 @@ class HistoryMessage(Record, kw_only=False):
 
     speaker: Speaker
     text: str
-    #: The sha256 of each file that came with it.
-    files: tuple[str, ...] = ()
+    #: The files that came with it.
+    files: tuple[FetchedFile, ...] = ()
 
 
 def drop_blank_messages(history: Iterable[HistoryMessage]) -> tuple[HistoryMessage, ...]:
-    """Return the messages that have text: no provider accepts the others."""
-    return tuple(said for said in history if said.text.strip())
+    """Return the messages that have text or files: no provider accepts the others."""
+    return tuple(said for said in history if said.text.strip() or said.files)
 
 
 def split_last_answer(history: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage], str]:
@@ -69,5 +71,6 @@ def history_digest(caller: str, history: Iterable[HistoryMessage]) -> bytes:
 
 def _digest_item(speaker: str, said: Sequence[HistoryMessage]) -> list[object]:
     words = " ".join(normalize_words([one.text]) for one in said)
-    files = [digest for one in said for digest in one.files]
+    contents = [file.content for one in said for file in one.files if file.content is not None]
+    files = [hashlib.sha256(content).hexdigest() for content in contents]
     return [speaker, words, files] if files else [speaker, words]

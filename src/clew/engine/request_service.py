@@ -122,9 +122,7 @@ def _read_started_turn(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
 def build_history_key(history: ClientHistory, item: NewInput) -> submissions.HistoryKey:
     """Return what the store needs to find the conversation of a history and a new message."""
     said = histories.drop_blank_messages(history.messages)
-    files = [file.content for file in item.files if file.content is not None]
-    digests = tuple(hashlib.sha256(content).hexdigest() for content in files)
-    new = HistoryMessage("user", item.text, digests)
+    new = HistoryMessage("user", item.text, tuple(item.files))
     before, answer = histories.split_last_answer(said)
     return submissions.HistoryKey(
         before=histories.history_digest(history.caller, before),
@@ -132,6 +130,7 @@ def build_history_key(history: ClientHistory, item: NewInput) -> submissions.His
         answer=answer,
         has_answers=any(one.speaker == "assistant" for one in said),
         base=build_base(said),
+        files=tuple(file for one in said for file in one.files),
     )
 
 

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from clew.api.idempotency import idempotency_key
 from clew.api.problems import invalid_request
+from clew.api.request_files import prepare_history
 from clew.api.responses.handlers import list_json
 from clew.api.responses.input_items import parse_input
 from clew.api.responses.resource import message_item, unix_seconds, user_item
@@ -37,7 +38,7 @@ async def create_conversation(
         raise invalid_request("items: only the message of a response may have files", param="items")
     conversation = await call.engine.responses.open_conversation(
         scope=call.context.viewer,
-        history=[one.as_history for one in said],
+        history=prepare_history(call.engine.requests, [one.as_earlier for one in said]),
         metadata=body.metadata or {},
         key=idempotency_key(call.request),
     )

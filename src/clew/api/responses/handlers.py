@@ -10,7 +10,7 @@ from clew.api import outcome_mapping
 from clew.api.idempotency import caller_id, idempotency_key
 from clew.api.pending_completion import problem_after_storing
 from clew.api.problems import Problem, invalid_request
-from clew.api.request_files import prepare_files
+from clew.api.request_files import prepare_files, prepare_history
 from clew.api.responses.ids import parse_response_id, response_id
 from clew.api.responses.request import parse_response_request
 from clew.api.responses.resource import build_response, find_problem, input_item
@@ -74,7 +74,10 @@ async def _find_target(
         _refuse_instructions(order, None)
         return await call.context.resolve_target(order.conversation)
     if order.previous is None:
-        return ClientHistory(caller=caller_id(call.request), messages=order.history)
+        return ClientHistory(
+            caller=caller_id(call.request),
+            messages=prepare_history(call.engine.requests, order.history),
+        )
     earlier = await _read_visible(call, parse_response_id(order.previous))
     await call.context.resolve_name(earlier.item.conversation_id)
     _refuse_instructions(order, earlier.options.get("instructions"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.problems import invalid_request
-from clew.api.request_files import parse_data_url
-from clew.core.client_history import HistoryMessage
+from clew.api.request_files import EarlierMessage, parse_data_url
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -26,13 +25,12 @@ class InputMessage(Record):
     files: tuple[RequestFile, ...]
 
     @property
-    def as_history(self) -> HistoryMessage:
+    def as_earlier(self) -> EarlierMessage:
         match self.role:
             case "user" | "assistant":
-                files = tuple(file.sha256 for file in self.files)
-                return HistoryMessage(self.role, self.text, files)
+                return EarlierMessage(speaker=self.role, text=self.text, files=self.files)
             case _:
-                return HistoryMessage("system", self.text)
+                return EarlierMessage(speaker="system", text=self.text)
 
 
 def parse_input(given: str | Sequence[InputItem], *, param: str = "input") -> list[InputMessage]:

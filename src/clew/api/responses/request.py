@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from clew.api.chat_request import unknown_model_problem
 from clew.api.problems import ProblemError, invalid_request
+from clew.api.request_files import EarlierMessage
 from clew.api.responses.input_items import parse_input
-from clew.core.client_history import HistoryMessage
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ResponseInput(Record):
     text: str
     files: tuple[RequestFile, ...]
     #: What was said before, if the request does not continue anything.
-    history: tuple[HistoryMessage, ...]
+    history: tuple[EarlierMessage, ...]
     #: NAME or id of the conversation.
     conversation: str | None
     previous: str | None
@@ -106,7 +106,7 @@ def _unsupported(field: str, why: str) -> ProblemError:
 
 def _split_continued(
     said: Sequence[InputMessage],
-) -> tuple[tuple[HistoryMessage, ...], Sequence[InputMessage]]:
+) -> tuple[tuple[EarlierMessage, ...], Sequence[InputMessage]]:
     """Return the messages to send to a conversation, which has its own history."""
     for place, one in enumerate(said):
         if one.role != "user":
@@ -121,15 +121,13 @@ def _split_continued(
 
 def _split_history(
     said: Sequence[InputMessage], instructions: str | None
-) -> tuple[tuple[HistoryMessage, ...], Sequence[InputMessage]]:
+) -> tuple[tuple[EarlierMessage, ...], Sequence[InputMessage]]:
     """Return what was said before, and the new message."""
     new = _require_message([one for one in said if one.role in ("user", "assistant")])[-1]
     if new.role != "user":
         raise invalid_request("input: the last message must be the user's", param="input")
-    before = [one.as_history for one in said if one is not new]
-    if any(one.files for one in said if one is not new):
-        raise invalid_request("input: only the last message may have files", param="input")
-    lead = [] if instructions is None else [HistoryMessage("system", instructions)]
+    before = [one.as_earlier for one in said if one is not new]
+    lead = [] if instructions is None else [EarlierMessage(speaker="system", text=instructions)]
     return (*lead, *before), [new]
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.attachments import FetchedFile, display_kind
+from clew.core.attachments import FetchedFile, describe_file
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def attach_files(t: Tx, inbox_id: InboxId, files: Sequence[FetchedFile]) -> bool
 
 def add_file_details(payload: str, files: Sequence[FetchedFile]) -> str:
     """Return a message's payload with its files described; contents are stored apart."""
-    told = {**json.loads(payload), "files": [_describe_file(file) for file in files]}
+    told = {**json.loads(payload), "files": [describe_file(file) for file in files]}
     return json.dumps(told, ensure_ascii=False)
 
 
 def store_files(
-    t: Tx, conversation: ConversationId, inbox_id: InboxId, files: Sequence[FetchedFile]
+    t: Tx, conversation: ConversationId, inbox_id: InboxId | None, files: Sequence[FetchedFile]
 ) -> None:
     """Store the contents of a message's files; repeating it changes nothing."""
     for file in files:
@@ -120,19 +120,6 @@ def find_tool_result(t: Tx, conversation: ConversationId, call_id: str) -> bytes
         TOOL_RESULT_TYPE,
     )
     return next((bytes(b) for name, b in found if name.endswith(f", call {call_id}")), None)
-
-
-def _describe_file(file: FetchedFile) -> dict[str, object]:
-    told: dict[str, object] = {"name": file.name, "media_type": file.media_type}
-    if file.content is None:
-        return {**told, "missing": file.missing}
-    return {
-        **told,
-        "attachment": file.id,
-        "size": len(file.content),
-        "sha256": hashlib.sha256(file.content).hexdigest(),
-        "shown_as": display_kind(file.content),
-    }
 
 
 def read_contents(t: Tx, digests: Sequence[str]) -> dict[str, bytes]:

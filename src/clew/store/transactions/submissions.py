@@ -49,6 +49,7 @@ from clew.store.transactions.turn_queries import (
 )
 
 if TYPE_CHECKING:
+    from clew.core.attachments import FetchedFile
     from clew.core.ids import SessionIdFactory
     from clew.core.inbox import IdempotencyKey, NewInput
     from clew.core.reset_policy import ResetPolicy
@@ -71,6 +72,8 @@ class HistoryKey(Record):
     has_answers: bool
     #: The history itself, as the base of a new conversation.
     base: Base
+    #: The files that it names.
+    files: tuple[FetchedFile, ...] = ()
 
 
 def submit_input(
@@ -214,6 +217,7 @@ def _open_continued(
         open_conversation(
             t, conversation, scope=LOCAL, session_ids=session_ids, base=history.base, adhoc=True
         )
+        store_files(t, conversation, None, history.files)
     _store_history_key(t, conversation, history.now, item.id)
     return conversation
 
