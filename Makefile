@@ -71,9 +71,9 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated 
 	step "rules of the project: budgets, names, dependencies, sentences, waits, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
 	[ -z "$$failed" ]
 
-# every test that reads only the source, so that what breaks a rule of the project is named here and not by the suite
+# every test that reads only the source, and what clients see, so that what breaks a rule of the project is named here and not by the suite
 PROMISES := $(addprefix tests/unit/test_,$(addsuffix .py,architecture budgets checks_reference commands_reference \
-  contracts_page dependencies distribution_name docs exports find_your_way mutations no_sentences tools_reference tui_styles waits))
+  contracts_page dependencies distribution_name docs exports find_your_way mutations no_sentences tools_reference tui_styles waits)) tests/golden
 
 PAGES := clew.agent.failure_reference:errors.md clew.cli.tools_reference:tools.md clew.commands.reference:commands.md \
   clew.config.reference:settings.md clew.store.checks.reference:checks.md \

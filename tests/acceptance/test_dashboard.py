@@ -56,7 +56,8 @@ def play(request: ProviderRequest) -> Reply:
     if request.messages[-1].role == "tool":
         return Text(f"result: {request.messages[-1].text}", chunks=1)
     if text.startswith("pay"):
-        return Calls([ScriptedCall("pay", {"amount": 5, "to": "Eve\u202e<script>"})])
+        payee = "Bob" if "Bob" in text else "Eve\u202e<script>"
+        return Calls([ScriptedCall("pay", {"amount": 5, "to": payee})])
     if text.startswith("look"):
         return Calls([ScriptedCall("look", {"where": "<script>here</script>"})], thinking="hm")
     if text.startswith("slowly"):
@@ -151,7 +152,8 @@ def test_what_is_written_while_the_gateway_is_away_is_sent_once_and_nothing_is_m
         page.locator("#composer").fill("a draft")
         gateway.start()
         expect(page.locator(".answer", has_text="you said: written meanwhile")).to_have_count(1)
-        visit.page.locator("#composer").fill("")
+        expect(page.locator("#composer")).to_have_value("a draft")
+        page.locator("#composer").fill("")
         visit.expect_rest()
         shown = [text.strip() for text in visit.texts("user")]
         assert shown == ["slowly before the kill", "written meanwhile"]
@@ -201,10 +203,10 @@ def test_a_question_shows_all_arguments_and_is_answered_by_the_keyboard(
     with visiting(browser, gateway, color_scheme="dark") as visit:
         page = visit.page
         expect(page.locator("#composer")).to_be_focused()
-        page.keyboard.type("pay the bill")
+        page.keyboard.type("pay Bob for the tickets")
         page.keyboard.press("Enter")
         question = page.locator(".approval")
-        expect(question).to_contain_text('"to": "Eve\\u202e<script>"')
+        expect(question).to_contain_text('"to": "Bob"')
         visit.picture("dashboard-question")
         assert visit.find_barriers() == []
         for _ in range(12):
@@ -215,8 +217,9 @@ def test_a_question_shows_all_arguments_and_is_answered_by_the_keyboard(
         visit.expect_answer("result:")
         visit.expect_rest()
         page.locator(".tool-head").click()
-        expect(page.locator(".tool-body")).to_contain_text("paid 5 to Eve")
-        visit.say("pay it again")
+        expect(page.locator(".tool-body")).to_contain_text("paid 5 to Bob")
+        visit.say("pay Eve")
+        expect(question).to_contain_text('"to": "Eve\\u202e<script>"')
         page.get_by_role("button", name="Say why").click()
         page.get_by_label("Why not").fill("too much")
         page.get_by_role("button", name="Deny").click()

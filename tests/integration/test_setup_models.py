@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ LISTS = (
 )
 
 
-@dataclass(frozen=True)
 class Answering(Prompter):
     """Answers as the test says, and remembers what there was to choose from."""
 

@@ -7,12 +7,12 @@ import json
 import os
 import shlex
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from clew.lazy_imports import hide_modules
-from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from clew.plugin.registry import Features
 
 
-class CliContext(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CliContext:
     """The global options, given before the command."""
 
     home: Path | None

@@ -11,10 +11,10 @@ import socket
 import sys
 import tempfile
 from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.record import Record
 from clew.sandbox.errors import FileRefused
 from clew.sandbox.request import CommandLimits, SandboxRequest, find_python
 from clew.sandbox.runner import run_command
@@ -59,7 +59,8 @@ _LIMITS: Final = CommandLimits(memory=256 * 1024 * 1024, processes=16, seconds=2
 _FORKS: Final = 64
 
 
-class EscapeResult(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EscapeResult:
     """The outcome of one attempt."""
 
     #: A key of ``ESCAPES``.

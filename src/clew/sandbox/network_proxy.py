@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from clew.record import Record
-
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
@@ -50,7 +48,8 @@ class _Refused(Exception):
         self.status, self.reason = status, reason
 
 
-class _Target(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Target:
     """The first line of a request, read."""
 
     method: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from clew.record import Record
 from clew.sandbox.public_addresses import find_address_problem, matches_host
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ _ENTRY: Final = re.compile(rf"(?P<host>\[[0-9a-f:.]+\]|{_NAME})(?::(?P<port>[0-9
 _LAST_PORT: Final = 65535
 
 
-class AllowedHost(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AllowedHost:
     """A host of the settings."""
 
     #: In lower case, without brackets; ``*.example.org`` is everything below.
@@ -38,7 +39,8 @@ class AllowedHost(Record):
         return port in ports and matches_host(host, self.pattern)
 
 
-class NetworkRules(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NetworkRules:
     """Hosts that commands may reach."""
 
     hosts: Sequence[AllowedHost] = ()

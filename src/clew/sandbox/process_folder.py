@@ -9,11 +9,11 @@ import os
 import secrets
 import shutil
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from clew.background import kill_and_wait, start_child
 from clew.file_locks import try_lock_descriptor
-from clew.record import Record, replace
 from clew.sandbox.bounded_output import format_bounded
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.protocol import run_program
@@ -63,7 +63,8 @@ class Life(enum.Enum):
     GONE = "gone"  #: its supervisor is gone and has told nothing
 
 
-class OutputPart(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutputPart:
     """A part of the output, from a position on."""
 
     start: int

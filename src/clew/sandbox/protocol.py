@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from clew.background import kill_and_wait, start_child
-from clew.record import Record
 from clew.sandbox.request import make_environment
 from clew.sandbox.workspace import Workspace
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from clew.sandbox.request import SandboxRequest
 
 
-class ProbeReport(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeReport:
     """The result of trying the sandbox on this machine."""
 
     works: bool

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from clew.record import Record
 from clew.sandbox.supervisor.order import PROXY_PORT
 from clew.sandbox.workspace import Workspace, name_folder
 
@@ -42,7 +41,8 @@ _PROXY_VARIABLES: Final = {
 }
 
 
-class CommandLimits(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandLimits:
     """The resources that a command and all processes that it starts may use."""
 
     #: Bytes of memory.
@@ -56,7 +56,8 @@ class CommandLimits(Record):
     disk: int = 1024 * _MEBIBYTE
 
 
-class SandboxRequest(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxRequest:
     """A command's place: its workspace, level, environment, and what else it may read."""
 
     workspace: Path
@@ -75,7 +76,8 @@ class SandboxRequest(Record):
     takes_input: bool = False
 
 
-class SandboxPolicy(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxPolicy:
     """The settings of the sandbox, as its users need them."""
 
     level: Level = "work"
@@ -130,7 +132,8 @@ def make_session_variables(request: SandboxRequest) -> dict[str, str]:
     return dict.fromkeys(names, request.session)
 
 
-class PythonRuntime(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonRuntime:
     """The Python interpreter that commands can run, and the folder that it needs."""
 
     executable: Path

@@ -6,11 +6,11 @@ import math
 import signal
 import tempfile
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.background import shield_until_done
-from clew.record import Record
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_folder import Life, ProcessFolder, make_order
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 30.0
 
 
-class CommandResult(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandResult:
     """The end of a command and the output that was kept."""
 
     #: As the shell has it: 128 + N for a death by signal N.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.record import Record
 from clew.sandbox.bubblewrap import BubblewrapSandbox
 from clew.sandbox.container import ContainerSandbox
 from clew.sandbox.errors import SandboxUnavailable
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from clew.sandbox.request import SandboxPolicy
 
 
-class SandboxChoice(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxChoice:
     """The sandbox in force, if there is one, and what was tried before it."""
 
     level: Level

@@ -15,11 +15,11 @@ import re
 import secrets
 import stat
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from clew.record import Record
 from clew.sandbox.beneath import open_beneath, open_folder
 from clew.sandbox.errors import (
     FileMissing,
@@ -65,7 +65,8 @@ def name_folder(scope: str) -> str:
     return f"{plain}-{digest[:12]}".lstrip("-")
 
 
-class FolderEntry(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FolderEntry:
     """One name in a folder of the workspace."""
 
     #: Relative to the workspace; bytes that are no UTF-8 are surrogates.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.config.workspaces import make_sandbox_policy
 from clew.core.doctor_finding import fail, ok, warn
 from clew.errors import SettingsError
-from clew.record import replace
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.escape_check import try_escapes
 from clew.sandbox.selection import choose_sandbox

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -16,7 +17,6 @@ from mcp_types import jsonrpc_message_adapter
 from clew.background import kill_and_wait, start_child
 from clew.config.workspaces import make_sandbox_policy
 from clew.errors import UsageError
-from clew.record import replace
 from clew.sandbox.request import SandboxRequest
 from clew.sandbox.selection import choose_sandbox
 from clew.sandbox.workspace import name_folder

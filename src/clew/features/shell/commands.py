@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from clew.background import shield_until_done
@@ -15,7 +16,7 @@ from clew.features.shell.processes import ProcessState, ShellProcess
 from clew.features.shell.turn_sandbox import find_sandbox
 from clew.features.shell.wording import format_result, format_unfinished
 from clew.plugin import get_turn_context, keep_permit
-from clew.record import Record, replace
+from clew.record import Record
 from clew.sandbox.errors import SandboxError
 from clew.sandbox.process_folder import make_order
 from clew.sandbox.request import find_python

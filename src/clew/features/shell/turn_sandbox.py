@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.config.workspaces import make_sandbox_policy
-from clew.record import Record, replace
+from clew.record import Record
 from clew.sandbox.selection import choose_sandbox
 
 if TYPE_CHECKING:
