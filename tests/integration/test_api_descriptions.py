@@ -120,6 +120,13 @@ async def test_every_path_is_described_and_every_reference_leads_somewhere(
             assert ("401" in operation["responses"]) == refuses
 
 
+async def test_no_path_hides_another(server: Server) -> None:
+    for path, methods in PATHS.items():
+        answer = await server.http.request("OPTIONS", re.sub(r"\{\w+\}", "any", path))
+        allowed = {each.strip().lower() for each in answer.headers["allow"].split(",")}
+        assert allowed - {"head"} == methods, path
+
+
 async def test_the_reference_names_every_path_header_and_kind_of_event(server: Server) -> None:
     page = (Path(__file__).parents[2] / "docs/reference/http.md").read_text()
     document = (await server.http.get("/openapi.json")).json()

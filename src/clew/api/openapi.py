@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clew.api.endpoints import Endpoint, ResponseSpec
 
 Json = dict[str, Any]
+_TYPES = {JSON: "object"}
 _REF = "#/components/schemas/{model}"
 
 
@@ -107,7 +108,8 @@ def _header_parameters(endpoint: Endpoint) -> Iterable[Json]:
 def _response_schema(reply: ResponseSpec) -> Json:
     # A stream has no schema: its events differ.
     content: Json = {
-        media: {} if media == STREAM else {"schema": {"type": "string"}} for media in reply.media
+        media: {} if media == STREAM else {"schema": {"type": _TYPES.get(media, "string")}}
+        for media in reply.media
     }
     if reply.model is not None:
         content[JSON] = {"schema": _schema_ref(reply.model)}

@@ -69,4 +69,9 @@ def build_routes(server: HttpServer) -> list[Route]:
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in server.endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
-    return [Route(path, MethodRouter(found, server)) for path, found in by_path.items()]
+    return [Route(path, MethodRouter(by_path[path], server)) for path in order_paths(by_path)]
+
+
+def order_paths(paths: Iterable[str]) -> list[str]:
+    """Return the paths in an order in which ``/a/{id}`` does not hide ``/a/search``."""
+    return sorted(paths, key=lambda path: [part.startswith("{") for part in path.split("/")])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from clew.api.builtin_endpoints import KEY_HEADERS
-from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
+from clew.api.endpoints import JSON, STREAM, Endpoint, ResponseSpec
 from clew.api.operation_scope import ONE_CONVERSATION, NamedKind, OperationScope
 from clew.api.responses import conversations, handlers, schemas
 
 _ONE_RESPONSE = OperationScope(names={"response": NamedKind.RESPONSE})
-_RESPONSE = ResponseSpec(description="The response", media=(STREAM,))
+_RESPONSE = ResponseSpec(description="The response", media=(JSON, STREAM))
 _CONVERSATION = {200: ResponseSpec(description="The conversation")}
 _RESPONSE_PATH = "/v1/responses/{response}"
 _CONVERSATION_PATH = "/v1/conversations/{id}"
@@ -69,6 +69,8 @@ RESPONSE_ENDPOINTS = (
         summary="Open a conversation, which may begin with messages",
         body=schemas.ConversationRequest,
         responses=_CONVERSATION,
+        # 404: the key's conversation was deleted since; 422: the key had another body.
+        problems=(404, 409, 422),
         headers=KEY_HEADERS,
     ),
     Endpoint(
