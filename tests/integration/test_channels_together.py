@@ -100,7 +100,7 @@ async def test_b156_a_channel_that_fails_or_loses_its_network_takes_no_other_dow
             health = world.engine.channels
             there.say("one")
             await until(lambda: all(len(texts) == 1 for texts in there.texts().values()))
-            assert health["away"].state is ChannelState.DEGRADED
+            await until(lambda: health["away"].state is ChannelState.DEGRADED)
             assert health["broken"].state is ChannelState.REFUSED
             assert "installed are discord" in (health["unknown"].error or "")
             # Slack is gone, Discord refuses everything for a while.

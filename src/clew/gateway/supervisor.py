@@ -65,6 +65,7 @@ MONITOR_INTERVAL = 15.0
 FINISH_TIMEOUT = 3.0
 #: Seconds for running calls to end when a channel stops.
 DRAIN_TIMEOUT = 5.0
+_FAILED = (ChannelState.DEGRADED, ChannelState.REFUSED)
 
 
 class ChannelSpec(Record):
@@ -135,7 +136,7 @@ class ChannelSupervisor:
             async with self._hold_account(account):
                 if self._stopping.is_set():
                     return None
-                self._set_health(ChannelState.CONNECTING)
+                self._mark_connecting()
                 async with _connect_channel(channel):
                     await self._serve_connection(channel, account)
         except ClewError as error:
@@ -182,6 +183,11 @@ class ChannelSupervisor:
         tell = log.info if text == self._last_error else log.warning
         self._last_error = text
         tell("channel_down", channel=self._spec.name, error=text, again_in=round(pause, 1))
+
+    def _mark_connecting(self) -> None:
+        # A channel that failed stays what it is, with its reason, while it is tried again.
+        if self._engine.channels[self._spec.name].state not in _FAILED:
+            self._set_health(ChannelState.CONNECTING)
 
     def _set_health(self, state: ChannelState, error: str | None = None) -> None:
         before = self._engine.channels.get(self._spec.name)
