@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.distribution import VERSION
 from clew.wire.openrpc import build_openrpc
+from scripts.rpc_reference import list_methods
 
 FILE_NAME: Final = "rpc_types.d.ts"
 _HEAD: Final = "// Made by `python -m scripts.web_types src/clew/web`: do not edit.\n"
@@ -19,7 +19,7 @@ _PLAIN: Final = {"string": "string", "integer": "number", "number": "number", "b
 
 def render_types() -> str:
     """Return the types of all methods, shapes and events."""
-    document: dict[str, Any] = build_openrpc(VERSION, BUILTIN_OPERATIONS.methods)
+    document: dict[str, Any] = build_openrpc(VERSION, list_methods())
     schemas: dict[str, Any] = document["components"]["schemas"]
     blocks = [_render_shape(name, schema) for name, schema in sorted(schemas.items())]
     methods = "".join(_render_method(one) for one in document["methods"])

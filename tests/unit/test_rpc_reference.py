@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import clew
-from clew.api.builtin_operations import BUILTIN_OPERATIONS
 from clew.distribution import VERSION
 from clew.wire.openrpc import build_openrpc, render_document, render_page
 from scripts import web_types
+from scripts.rpc_reference import list_methods
 
-METHODS = BUILTIN_OPERATIONS.methods
+METHODS = list_methods()
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 AGAIN = "write it anew: python -m scripts.rpc_reference docs/reference"
 

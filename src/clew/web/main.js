@@ -3,7 +3,10 @@
 import { html, render, signal, useEffect } from "./lib.js"
 import { ChatPage, NewPage } from "./pages/chat.js"
 import { LoginPage } from "./pages/login.js"
-import { isSidebarOpen, Sidebar } from "./parts/sidebar.js"
+import { OperateRoute } from "./pages/operate.js"
+import { Dialogs } from "./parts/dialog.js"
+import { Sidebar } from "./parts/sidebar.js"
+import { isSidebarOpen } from "./parts/sidebar_button.js"
 import { Toasts } from "./parts/toasts.js"
 import { address, replace } from "./router.js"
 import { checkLogin, isLoginNeeded, takeCode } from "./session.js"
@@ -17,6 +20,7 @@ const loginTrouble = signal("")
 const PAGES = {
   new: () => html`<${NewPage} />`,
   c: ([name = "main"]) => html`<${ChatPage} name=${name} />`,
+  operate: ([name = "jobs", ...rest]) => html`<${OperateRoute} name=${name} rest=${rest} />`,
 }
 
 function Link() {
@@ -44,6 +48,7 @@ function App() {
       <${Link} />
       ${(PAGES[page] ?? PAGES.new)?.(rest)}
     </div>
+    <${Dialogs} />
     <${Toasts} />
   </div>`
 }

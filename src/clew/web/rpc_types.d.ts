@@ -1,5 +1,32 @@
 // Made by `python -m scripts.web_types src/clew/web`: do not edit.
 
+export interface AddFactParams {
+  text: string
+  kind?: "profile" | "preference" | "fact" | "plan"
+  pinned?: boolean
+  scope?: string | null
+}
+
+export interface AddJobParams {
+  task: string
+  title?: string | null
+  at?: string | null
+  every?: string | null
+  cron?: string | null
+  zone?: string | null
+  kind?: "turn" | "message" | "command" | "file" | "url"
+  command?: string | null
+  watch?: string | null
+  where?: "fresh" | "own" | "here" | null
+  conversation?: string | null
+  route?: string | null
+  catch_up?: "latest" | "none" | "all" | null
+  quiet?: "hold" | "skip" | "ignore" | null
+  quiet_if?: string | null
+  until?: string | null
+  runs?: number | null
+}
+
 export interface AgentShape {
   version: string
   model: string
@@ -52,6 +79,11 @@ export interface Cancelled {
 export interface Closed {
   conversation: string
   ends: boolean
+}
+
+export interface CodeShape {
+  code: string
+  expires_at: string
 }
 
 export interface CommandReply {
@@ -165,6 +197,20 @@ export interface Description {
   components: Record<string, any>
 }
 
+export interface EditFactParams {
+  fact: string
+  text?: string | null
+  pinned?: boolean | null
+}
+
+export interface EditJobParams {
+  job: string
+  zone?: string | null
+  at?: string | null
+  every?: string | null
+  cron?: string | null
+}
+
 export interface EditParams {
   inbox_id: string
   text: string
@@ -218,6 +264,74 @@ export interface EntryShape {
   created_at: string
 }
 
+export interface FactList {
+  items: Array<FactShape>
+}
+
+export interface FactParams {
+  fact: string
+}
+
+export interface FactShape {
+  id: string
+  scope: string
+  number: number
+  kind: string
+  text: string | null
+  state: string
+  pinned: boolean
+  version: number
+  written_by: string
+  source: string
+  conversation: string | null
+  seq: number | null
+  replaces: string | null
+  uses: number
+  created_at: string
+}
+
+export interface FireList {
+  items: Array<FireShape>
+}
+
+export interface FireShape {
+  slot: string
+  state: string
+  reason: string | null
+  report: string | null
+  conversation: string | null
+  turn: string | null
+}
+
+export interface ForgottenShape {
+  remark: string
+  sources: Array<string>
+}
+
+export interface GoalList {
+  items: Array<GoalShape>
+}
+
+export interface GoalParams {
+  goal: string
+}
+
+export interface GoalShape {
+  id: string
+  conversation: string
+  text: string
+  state: string
+  reason: string | null
+  rounds: number
+  max_rounds: number
+  tokens: number
+  budget: number
+  failures: number
+  route: string | null
+  created_at: string
+  version: number
+}
+
 export interface GrantShape {
   id: string
   says: string
@@ -265,6 +379,37 @@ export interface Interrupted {
   stopping: boolean
 }
 
+export interface JobList {
+  items: Array<JobShape>
+}
+
+export interface JobParams {
+  job: string
+}
+
+export interface JobShape {
+  id: string
+  title: string
+  kind: string
+  task: string
+  command: string | null
+  watch: string | null
+  schedule: Record<string, any>
+  zone: string
+  where: string
+  conversation: string | null
+  scope: string
+  route: string | null
+  state: string
+  reason: string | null
+  catch_up: string
+  quiet: string
+  quiet_if: string | null
+  failures: number
+  next: Array<string>
+  waits: string | null
+}
+
 export interface LineShape {
   seq: number | null
   role: string
@@ -273,11 +418,70 @@ export interface LineShape {
   message: any
 }
 
+export interface ListFactsParams {
+  scope?: string | null
+}
+
+export interface ListGoalsParams {
+  ended?: boolean
+}
+
+export interface ListJobsParams {
+  done?: boolean
+}
+
 export interface ListParams {
   query?: string
   cursor?: string | null
   limit?: number
   adhoc?: boolean
+}
+
+export interface ListProcessesParams {
+  limit?: number
+}
+
+export interface ListSkillsParams {
+  scope?: string | null
+}
+
+export interface ListTasksParams {
+  conversation?: string | null
+  done?: boolean
+}
+
+export interface LogParams {
+  job: string
+  limit?: number
+}
+
+export interface LoginList {
+  items: Array<LoginShape>
+}
+
+export interface LoginParams {
+  login: string
+}
+
+export interface LoginShape {
+  id: string
+  scope: string
+  label: string
+  created_at: string
+  used_at: string
+  expires_at: string
+}
+
+export interface McpServerList {
+  items: Array<McpServerShape>
+}
+
+export interface McpServerShape {
+  name: string
+  place: string
+  state: string
+  why: string | null
+  tools: number
 }
 
 export interface MessageAnswer {
@@ -331,6 +535,52 @@ export interface OriginShape {
   seq: number | null
 }
 
+export interface ProcessInputParams {
+  process: string
+  text?: string
+  end?: boolean
+}
+
+export interface ProcessList {
+  items: Array<ProcessShape>
+}
+
+export interface ProcessOutput {
+  start: number
+  end: number
+  size: number
+  text: string
+}
+
+export interface ProcessOutputParams {
+  process: string
+  start?: number | null
+  length?: number
+}
+
+export interface ProcessParams {
+  process: string
+}
+
+export interface ProcessShape {
+  id: string
+  command: string
+  conversation: string
+  turn: string
+  scope: string
+  host: string
+  level: string
+  state: string
+  ending: string | null
+  exit_code: number | null
+  signal: number | null
+  background: boolean
+  size: number | null
+  tail: string | null
+  created_at: string
+  ended_at: string | null
+}
+
 export interface Queue {
   items: Array<QueuedShape>
 }
@@ -341,6 +591,11 @@ export interface QueuedShape {
   text: string
   double_text: "queue" | "steer" | "collect" | "interrupt" | "rollback" | "reject"
   received_at: string
+}
+
+export interface ReadTaskParams {
+  task: string
+  start?: number
 }
 
 export interface RenameParams {
@@ -389,9 +644,35 @@ export interface RewindParams {
   to: number
 }
 
+export interface RoundList {
+  items: Array<RoundShape>
+}
+
+export interface RoundShape {
+  n: number
+  state: string
+  reason: string | null
+  turn: string | null
+  tokens: number
+  verdict: string | null
+  remark: string | null
+  at: string
+}
+
+export interface RoundsParams {
+  goal: string
+  limit?: number
+}
+
 export interface RunParams {
   text: string
   conversation?: string
+}
+
+export interface SearchFactsParams {
+  scope?: string | null
+  query: string
+  limit?: number
 }
 
 export interface SearchParams {
@@ -411,6 +692,13 @@ export interface SessionShape {
   messages: number
 }
 
+export interface SetGoalParams {
+  conversation: string
+  text: string
+  rounds?: number | null
+  budget?: number | null
+}
+
 export interface SettingList {
   items: Array<SettingShape>
   file: string
@@ -427,6 +715,50 @@ export interface SettingWritten {
   file: string
   restart: boolean
   note: string
+}
+
+export interface SkillList {
+  items: Array<SkillShape>
+  problems: Array<SkillProblemShape>
+}
+
+export interface SkillParams {
+  scope?: string | null
+  name: string
+}
+
+export interface SkillProblemShape {
+  folder: string
+  source: string
+  reason: string
+}
+
+export interface SkillReviewShape {
+  name: string
+  description: string
+  source: string
+  folder: string
+  state: string
+  digest: string
+  allowed_tools: Array<string> | null
+  files: Array<string>
+  scripts: Array<string>
+  hosts: Array<string>
+  notable: Array<string>
+  remarks: Array<string>
+  changes: Array<string>
+  difference: string
+  decided_by: string | null
+}
+
+export interface SkillShape {
+  name: string
+  description: string
+  source: string
+  folder: string
+  state: string
+  digest: string
+  allowed_tools: Array<string> | null
 }
 
 export interface SnapshotNotice {
@@ -496,6 +828,52 @@ export interface Subscribed {
   seq: number
 }
 
+export interface TaskAnswer {
+  text: string
+  start: number
+  size: number
+}
+
+export interface TaskList {
+  items: Array<TaskShape>
+  usage: TaskUsage | null
+}
+
+export interface TaskParams {
+  task: string
+}
+
+export interface TaskShape {
+  id: string
+  title: string
+  agent: string | null
+  state: string
+  reason: string | null
+  parent: string
+  root: string
+  depth: number
+  background: boolean
+  started: string
+  ended: string | null
+  steps: number
+  max_steps: number
+  max_tokens: number
+  waits: boolean
+  usage: TaskUsage
+}
+
+export interface TaskUsage {
+  input_tokens: number
+  cached_tokens: number
+  output_tokens: number
+  cost_micros: number | null
+}
+
+export interface TellTaskParams {
+  task: string
+  text: string
+}
+
 export interface ToolNotice {
   conversation: string
   session: string
@@ -506,6 +884,12 @@ export interface ToolNotice {
   tool: string
   args: string
   status: string | null
+}
+
+export interface TrustSkillParams {
+  scope?: string | null
+  name: string
+  digest: string
 }
 
 export interface TurnBegunNotice {
@@ -613,6 +997,47 @@ export interface Methods {
   "model.set": { params: { conversation: string; model: string }, result: Models }
   "agent.describe": { params: {  }, result: AgentShape }
   "rpc.discover": { params: {  }, result: Description }
+  "process.list": { params: { limit?: number }, result: ProcessList }
+  "process.get": { params: { process: string }, result: ProcessShape }
+  "process.output": { params: { process: string; start?: number | null; length?: number }, result: ProcessOutput }
+  "process.input": { params: { process: string; text?: string; end?: boolean }, result: ProcessShape }
+  "process.stop": { params: { process: string }, result: ProcessShape }
+  "job.list": { params: { done?: boolean }, result: JobList }
+  "job.get": { params: { job: string }, result: JobShape }
+  "job.add": { params: { task: string; title?: string | null; at?: string | null; every?: string | null; cron?: string | null; zone?: string | null; kind?: "turn" | "message" | "command" | "file" | "url"; command?: string | null; watch?: string | null; where?: "fresh" | "own" | "here" | null; conversation?: string | null; route?: string | null; catch_up?: "latest" | "none" | "all" | null; quiet?: "hold" | "skip" | "ignore" | null; quiet_if?: string | null; until?: string | null; runs?: number | null }, result: JobShape }
+  "job.edit": { params: { job: string; zone?: string | null; at?: string | null; every?: string | null; cron?: string | null }, result: JobShape }
+  "job.run": { params: { job: string }, result: JobShape }
+  "job.pause": { params: { job: string }, result: JobShape }
+  "job.resume": { params: { job: string }, result: JobShape }
+  "job.remove": { params: { job: string }, result: JobShape }
+  "job.log": { params: { job: string; limit?: number }, result: FireList }
+  "agent.list": { params: { conversation?: string | null; done?: boolean }, result: TaskList }
+  "agent.get": { params: { task: string }, result: TaskShape }
+  "agent.read": { params: { task: string; start?: number }, result: TaskAnswer }
+  "agent.stop": { params: { task: string }, result: TaskShape }
+  "agent.tell": { params: { task: string; text: string }, result: TaskShape }
+  "goal.list": { params: { ended?: boolean }, result: GoalList }
+  "goal.get": { params: { goal: string }, result: GoalShape }
+  "goal.set": { params: { conversation: string; text: string; rounds?: number | null; budget?: number | null }, result: GoalShape }
+  "goal.pause": { params: { goal: string }, result: GoalShape }
+  "goal.resume": { params: { goal: string }, result: GoalShape }
+  "goal.done": { params: { goal: string }, result: GoalShape }
+  "goal.stop": { params: { goal: string }, result: GoalShape }
+  "goal.rounds": { params: { goal: string; limit?: number }, result: RoundList }
+  "memory.list": { params: { scope?: string | null }, result: FactList }
+  "memory.get": { params: { fact: string }, result: FactShape }
+  "memory.add": { params: { text: string; kind?: "profile" | "preference" | "fact" | "plan"; pinned?: boolean; scope?: string | null }, result: FactShape }
+  "memory.edit": { params: { fact: string; text?: string | null; pinned?: boolean | null }, result: FactShape }
+  "memory.forget": { params: { fact: string }, result: ForgottenShape }
+  "memory.search": { params: { scope?: string | null; query: string; limit?: number }, result: FactList }
+  "skill.list": { params: { scope?: string | null }, result: SkillList }
+  "skill.get": { params: { scope?: string | null; name: string }, result: SkillReviewShape }
+  "skill.trust": { params: { scope?: string | null; name: string; digest: string }, result: SkillReviewShape }
+  "skill.untrust": { params: { scope?: string | null; name: string }, result: SkillReviewShape }
+  "mcp.list": { params: {  }, result: McpServerList }
+  "login.list": { params: {  }, result: LoginList }
+  "login.revoke": { params: { login: string }, result: LoginShape }
+  "login.code": { params: {  }, result: CodeShape }
 }
 
 export type Notice = DeletedNotice | DeltaNotice | EndedNotice | EntryNotice | RetractedNotice | SnapshotNotice | StateNotice | ToolNotice | TurnBegunNotice | TurnClosedNotice

@@ -25,8 +25,10 @@ MEDIA_TYPES: Final = {
 #: Stands for the version in the page, and for the links that load all modules at once.
 _VERSION_MARK: Final = "VERSION"
 _MODULES_MARK: Final = "<!-- modules -->"
-#: Loaded when a text in such a language is first shown.
-_LAZY_PREFIX: Final = "vendor/highlight"
+#: Loaded when they are first needed: languages of code, plots, and pages for operators.
+_LAZY_PREFIXES: Final = ("vendor/highlight", "vendor/uplot", "operate/")
+#: The list of those pages.
+_PAGE_LIST: Final = "operate/pages.js"
 
 
 class SiteFile(Record, kw_only=False):
@@ -91,7 +93,11 @@ def _read_version(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> Site
 
 
 def _find_modules(names: Mapping[str, bytes]) -> list[str]:
-    return [name for name in names if name.endswith(".js") and not name.startswith(_LAZY_PREFIX)]
+    return [
+        name
+        for name in names
+        if name.endswith(".js") and (name == _PAGE_LIST or not name.startswith(_LAZY_PREFIXES))
+    ]
 
 
 def _make_file(name: str, content: bytes) -> SiteFile:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 #: Operations of HTTP and JSON-RPC.
-OPERATIONS: Final = ("skills.list", "skills.get", "skills.trust", "skills.untrust")
+OPERATIONS: Final = ("skill.list", "skill.get", "skill.trust", "skill.untrust")
 
 
 def register(registry: Registry) -> None:

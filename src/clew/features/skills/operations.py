@@ -144,9 +144,9 @@ async def _untrust(call: OperationCall, given: SkillParams) -> SkillReviewShape:
 _WRONG: Final = (ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND)
 
 OPERATIONS: Final[dict[str, AnyOperation]] = {
-    "skills.list": make_operation(
+    "skill.list": make_operation(
         RpcMethod(
-            name="skills.list",
+            name="skill.list",
             params=ListSkillsParams,
             result=SkillList,
             summary="The skills of a scope, trusted or not, and folders that cannot be used.",
@@ -163,9 +163,9 @@ OPERATIONS: Final[dict[str, AnyOperation]] = {
         ),
         is_ordered=False,
     ),
-    "skills.get": make_operation(
+    "skill.get": make_operation(
         RpcMethod(
-            name="skills.get",
+            name="skill.get",
             params=SkillParams,
             result=SkillReviewShape,
             summary="A skill with everything that a person looks at before it is trusted.",
@@ -183,9 +183,9 @@ OPERATIONS: Final[dict[str, AnyOperation]] = {
         ),
         is_ordered=False,
     ),
-    "skills.trust": make_operation(
+    "skill.trust": make_operation(
         RpcMethod(
-            name="skills.trust",
+            name="skill.trust",
             params=TrustSkillParams,
             result=SkillReviewShape,
             summary="Trust a skill, if its digest is still the one that was looked at.",
@@ -202,9 +202,9 @@ OPERATIONS: Final[dict[str, AnyOperation]] = {
             subject="name",
         ),
     ),
-    "skills.untrust": make_operation(
+    "skill.untrust": make_operation(
         RpcMethod(
-            name="skills.untrust",
+            name="skill.untrust",
             params=SkillParams,
             result=SkillReviewShape,
             summary="Take the trust in a skill back.",

@@ -7,14 +7,14 @@ import { Gauge, ModelMenu } from "../parts/gauge.js"
 import { Icon } from "../parts/icon.js"
 import { Menu } from "../parts/menu.js"
 import { QueuedMessage, UnsentMessage } from "../parts/queue.js"
-import { isSidebarOpen } from "../parts/sidebar.js"
+import { SidebarButton } from "../parts/sidebar_button.js"
 import { Transcript } from "../parts/transcript.js"
 import { go, replace } from "../router.js"
-import { agent, client, messageOf } from "../stores/client.js"
+import { agent, client } from "../stores/client.js"
 import { ConversationStore } from "../stores/conversation.js"
-import { reload, remove, rename } from "../stores/conversations.js"
-import { begun, dropStored, NEW_PREFIX, outbox, submit } from "../stores/outbox.js"
-import { showToast } from "../stores/toasts.js"
+import { askForTitle, reload, remove } from "../stores/conversations.js"
+import { begun, dropStored, makeNewTarget, NEW_PREFIX, outbox, submit } from "../stores/outbox.js"
+import { attempt } from "../stores/toasts.js"
 import { exportMarkdown } from "../transcript_export.js"
 
 /** @import { Block } from "../entries.js" */
@@ -22,15 +22,6 @@ import { exportMarkdown } from "../transcript_export.js"
 
 /** Replies of commands, which no log keeps, by conversation. */
 const replies = signal(/** @type {Array<{ conversation: string, text: string }>} */ ([]))
-
-/** @param {() => Promise<void>} work */
-async function attempt(work) {
-  try {
-    await work()
-  } catch (error) {
-    showToast(messageOf(error), { isError: true })
-  }
-}
 
 /**
  * Run a chat command; it may lead to another conversation.
@@ -57,21 +48,13 @@ function makeActions(store) {
         insertion.value = block.text
       }),
     /** @param {Block} block */
-    rewind: (block) =>
-      attempt(async () => {
-        await client.call("conversation.rewind", { conversation: store.id, to: block.seq })
-      }),
-    /** @param {Block} block */
     branch: (block) =>
       attempt(async () => {
         const made = await client.call("conversation.branch", { conversation: store.id, at: block.seq })
         go("c", made.id)
         reload()
       }),
-    retry: () =>
-      attempt(async () => {
-        await client.call("conversation.retry", { conversation: store.id })
-      }),
+    retry: () => attempt(() => client.call("conversation.retry", { conversation: store.id })),
   }
 }
 
@@ -81,12 +64,8 @@ function Header({ store }) {
   const title = store ? store.title.value || "Untitled" : "New conversation"
   const items = () => {
     if (!store || !conversation) return []
-    const ask = () => {
-      const told = prompt("Name of the conversation", store.title.value)
-      if (told !== null) rename(store.id, told)
-    }
     return [
-      { label: "Rename", icon: "edit", run: ask },
+      { label: "Rename", icon: "edit", run: () => askForTitle(store.id, store.title.value) },
       { label: "Summarise older messages", icon: "tool", run: () => runCommand(store.id, "/compress") },
       { label: "Export as Markdown", icon: "down", run: () => attempt(() => exportMarkdown(store.id, title)) },
       {
@@ -101,17 +80,7 @@ function Header({ store }) {
     ]
   }
   return html`<header class="header">
-    <button
-      type="button"
-      class="icon-button only-narrow"
-      aria-label="Conversations"
-      aria-expanded=${isSidebarOpen.value}
-      onClick=${() => {
-        isSidebarOpen.value = !isSidebarOpen.value
-      }}
-    >
-      <${Icon} name="menu" />
-    </button>
+    <${SidebarButton} label="Conversations" />
     <h1 title=${title}>${title}</h1>
     ${conversation?.origin &&
     html`<a class="lineage" href=${`#/c/${encodeURIComponent(conversation.origin.id)}`}>
@@ -163,10 +132,7 @@ export function ChatPage({ name }) {
     if (text.startsWith("/") && !attachments.length) runCommand(store.id, text.trim())
     else submit(store.id, text, { attachments, rule })
   }
-  const stop = () =>
-    attempt(async () => {
-      await client.call("turn.interrupt", { conversation: store.id })
-    })
+  const stop = () => attempt(() => client.call("turn.interrupt", { conversation: store.id }))
   const isConnected = client.link.value === "up"
   const unsent = outbox.value.filter((item) => item.target === store.id)
   const told = replies.value.filter((one) => one.conversation === store.id)
@@ -196,7 +162,7 @@ export function ChatPage({ name }) {
 /** A conversation that begins with its first message. */
 export function NewPage() {
   // One name for each visit: a message that is sent again leads to the same conversation.
-  const [name] = useState(() => `${NEW_PREFIX}${makeName()}`)
+  const [name] = useState(makeNewTarget)
   const isConnected = client.link.value === "up"
   const unsent = outbox.value.filter((item) => item.target.startsWith(NEW_PREFIX))
   const opened = begun.value
@@ -235,8 +201,4 @@ export function NewPage() {
       footer=${html`<span class="model">${agent.value?.model.split(":").at(-1) ?? ""}</span>`}
     />
   </main>`
-}
-
-function makeName() {
-  return [...crypto.getRandomValues(new Uint8Array(6))].map((one) => one.toString(16).padStart(2, "0")).join("")
 }

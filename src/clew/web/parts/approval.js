@@ -2,8 +2,8 @@
 
 import { prettyJson, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
-import { client, messageOf } from "../stores/client.js"
-import { showToast } from "../stores/toasts.js"
+import { client } from "../stores/client.js"
+import { attempt } from "../stores/toasts.js"
 import { Diff } from "./tool_call.js"
 
 /** @import { ApprovalShape } from "../rpc_types.d.ts" */
@@ -19,17 +19,9 @@ export function Approval({ approval }) {
    */
   const answer = async (approve, keep) => {
     setSent(true)
-    try {
-      await client.call("approval.respond", {
-        approval: approval.id,
-        approve,
-        ...(keep ? { keep } : {}),
-        ...(!approve && note.trim() ? { note: note.trim() } : {}),
-      })
-    } catch (error) {
-      setSent(false)
-      showToast(messageOf(error), { isError: true })
-    }
+    const given = { ...(keep ? { keep } : {}), ...(!approve && note.trim() ? { note: note.trim() } : {}) }
+    const isStored = await attempt(() => client.call("approval.respond", { approval: approval.id, approve, ...given }))
+    if (!isStored) setSent(false)
   }
   return html`<section class="approval" aria-label=${`Allow ${showHidden(approval.tool)}?`}>
     <h2>Allow <code>${showHidden(approval.tool)}</code>?</h2>

@@ -2,8 +2,8 @@
 
 import { formatCost, formatCount } from "../format.js"
 import { html, useEffect, useState } from "../lib.js"
-import { client, messageOf } from "../stores/client.js"
-import { showToast } from "../stores/toasts.js"
+import { client } from "../stores/client.js"
+import { attempt } from "../stores/toasts.js"
 import { Menu } from "./menu.js"
 
 /** @import { UsageShape } from "../rpc_types.d.ts" */
@@ -36,13 +36,7 @@ export function ModelMenu({ conversation, model }) {
     )
   }, [conversation])
   /** @param {string} name */
-  const choose = async (name) => {
-    try {
-      await client.call("model.set", { conversation, model: name })
-    } catch (error) {
-      showToast(messageOf(error), { isError: true })
-    }
-  }
+  const choose = (name) => attempt(() => client.call("model.set", { conversation, model: name }))
   const short = model.split(":").at(-1) ?? model
   if (names.length < 2) return html`<span class="model" title=${model}>${short}</span>`
   const items = names.map((name) => ({ label: name, icon: name === model ? "check" : undefined, run: () => choose(name) }))

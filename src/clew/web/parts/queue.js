@@ -1,9 +1,9 @@
 /** What waits: messages in the queue of the gateway, and those that it has not confirmed. */
 
 import { html, useState } from "../lib.js"
-import { client, messageOf } from "../stores/client.js"
+import { client } from "../stores/client.js"
 import { drop, retry } from "../stores/outbox.js"
-import { showToast } from "../stores/toasts.js"
+import { attempt, showToast } from "../stores/toasts.js"
 import { Icon } from "./icon.js"
 
 /** @import { QueuedShape } from "../rpc_types.d.ts" */
@@ -12,14 +12,6 @@ import { Icon } from "./icon.js"
 /** @param {{ item: QueuedShape }} props */
 export function QueuedMessage({ item }) {
   const [draft, setDraft] = useState(/** @type {string | null} */ (null))
-  /** @param {() => Promise<unknown>} change */
-  const attempt = async (change) => {
-    try {
-      await change()
-    } catch (error) {
-      showToast(messageOf(error), { isError: true })
-    }
-  }
   const cancel = () => attempt(() => client.call("queue.cancel", { inbox_id: item.inbox_id }))
   const save = () =>
     attempt(async () => {

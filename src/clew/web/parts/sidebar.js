@@ -1,27 +1,24 @@
 /** The list of conversations, with search. */
 
 import { formatWhen } from "../format.js"
-import { html, signal, useEffect } from "../lib.js"
+import { html, useEffect } from "../lib.js"
 import { address, go, link } from "../router.js"
 import { logOut } from "../session.js"
 import { agent, client } from "../stores/client.js"
-import { conversations, hasMore, hits, isListed, loadMore, query, reload, remove, rename, search } from "../stores/conversations.js"
+import { askForTitle, conversations, hasMore, hits, isListed, loadMore, query, reload, remove, search } from "../stores/conversations.js"
 import { Icon } from "./icon.js"
 import { Menu } from "./menu.js"
+import { OperateNav } from "./operate_nav.js"
+import { isSidebarOpen } from "./sidebar_button.js"
 
 /** @import { ConversationShape, HitShape } from "../rpc_types.d.ts" */
 
-/** Whether the list is open where it lies over the conversation. */
-export const isSidebarOpen = signal(false)
 const RELOAD_EVERY = 30_000
 
 /** @param {{ conversation: ConversationShape, isCurrent: boolean }} props */
 function Row({ conversation, isCurrent }) {
   const title = conversation.title ?? "Untitled"
-  const ask = () => {
-    const told = prompt("Name of the conversation", conversation.title ?? "")
-    if (told !== null) rename(conversation.id, told)
-  }
+  const ask = () => askForTitle(conversation.id, conversation.title ?? "")
   const drop = async () => {
     await remove(conversation)
     if (isCurrent) go("new")
@@ -67,7 +64,7 @@ function Hit({ hit }) {
   </li>`
 }
 
-export function Sidebar() {
+function ConversationList() {
   useEffect(() => {
     reload()
     const timer = setInterval(() => {
@@ -77,8 +74,7 @@ export function Sidebar() {
   }, [])
   const current = address.value[0] === "c" ? address.value[1] : null
   const isSearching = query.value.trim() !== ""
-  return html`<nav class=${isSidebarOpen.value ? "sidebar open" : "sidebar"} aria-label="Conversations">
-    <div class="sidebar-head">
+  return html`<div class="sidebar-head">
       <a class="brand" href="#/new">Clew</a>
       <a
         class="icon-button"
@@ -119,9 +115,24 @@ export function Sidebar() {
       !hits.value.length &&
       html`<p class="empty">${isSearching ? "Nothing found" : "No conversations yet"}</p>`}
       ${hasMore.value && html`<button type="button" class="quiet-button more" onClick=${loadMore}>Show more</button>`}
-    </div>
+    </div>`
+}
+
+export function Sidebar() {
+  const isOperating = address.value[0] === "operate"
+  const close = () => {
+    isSidebarOpen.value = false
+  }
+  return html`<nav
+    class=${isSidebarOpen.value ? "sidebar open" : "sidebar"}
+    aria-label=${isOperating ? "Pages" : "Conversations"}
+  >
+    ${isOperating ? html`<${OperateNav} />` : html`<${ConversationList} />`}
     <div class="sidebar-foot">
       <span class="muted">${agent.value ? `${agent.value.offline ? "offline model" : agent.value.model}` : ""}</span>
+      ${isOperating
+        ? html`<a class="foot-link" href=${link("new")} onClick=${close}>Chat</a>`
+        : html`<a class="foot-link" href=${link("operate", "jobs")}>Operate</a>`}
       <${Menu} label="More" items=${[{ label: "Sign out", run: logOut }]} />
     </div>
   </nav>`

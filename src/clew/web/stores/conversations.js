@@ -2,7 +2,8 @@
 
 import { signal } from "../lib.js"
 import { client, messageOf } from "./client.js"
-import { showToast } from "./toasts.js"
+import { openDialog } from "./dialog.js"
+import { attempt, showToast } from "./toasts.js"
 
 /** @import { ConversationShape, HitShape } from "../rpc_types.d.ts" */
 
@@ -37,15 +38,16 @@ export async function reload() {
 }
 
 /** Load one more page. */
-export async function loadMore() {
-  if (!next.value) return
-  const load = lastLoad
-  const page = await client.call("conversation.list", { query: query.value.trim(), cursor: next.value })
-  if (load !== lastLoad) return
-  const known = new Set(conversations.value.map((one) => one.id))
-  conversations.value = [...conversations.value, ...page.items.filter((one) => !known.has(one.id))]
-  next.value = page.next
-}
+export const loadMore = () =>
+  attempt(async () => {
+    if (!next.value) return
+    const load = lastLoad
+    const page = await client.call("conversation.list", { query: query.value.trim(), cursor: next.value })
+    if (load !== lastLoad) return
+    const known = new Set(conversations.value.map((one) => one.id))
+    conversations.value = [...conversations.value, ...page.items.filter((one) => !known.has(one.id))]
+    next.value = page.next
+  })
 
 let timer = 0
 
@@ -65,37 +67,36 @@ export function search(text) {
  *
  * @param {ConversationShape} conversation
  */
-export async function remove(conversation) {
-  try {
+export const remove = (conversation) =>
+  attempt(async () => {
     await client.call("conversation.delete", { conversation: conversation.id })
     showToast(`Deleted “${conversation.title ?? "Untitled"}”`, {
       action: { label: "Undo", run: () => restore(conversation.id) },
     })
     await reload()
-  } catch (error) {
-    showToast(messageOf(error), { isError: true })
-  }
-}
+  })
 
 /** @param {string} id */
-async function restore(id) {
-  try {
+const restore = (id) =>
+  attempt(async () => {
     await client.call("conversation.undelete", { conversation: id })
     await reload()
-  } catch (error) {
-    showToast(messageOf(error), { isError: true })
-  }
-}
+  })
 
 /**
+ * Ask a person for the title of a conversation.
+ *
  * @param {string} id
- * @param {string} title
+ * @param {string} title as it is
  */
-export async function rename(id, title) {
-  try {
-    await client.call("conversation.rename", { conversation: id, title: title.trim() || null })
-    await reload()
-  } catch (error) {
-    showToast(messageOf(error), { isError: true })
-  }
+export function askForTitle(id, title) {
+  openDialog({
+    title: "Rename the conversation",
+    fields: [{ name: "title", label: "Title", value: title }],
+    confirm: "Rename",
+    run: async (given) => {
+      await client.call("conversation.rename", { conversation: id, title: given.title?.trim() || null })
+      await reload()
+    },
+  })
 }

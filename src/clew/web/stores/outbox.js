@@ -65,15 +65,22 @@ function set(items) {
  * @param {{ attachments?: Attachment[], rule?: DoubleText }} [options]
  */
 export function submit(target, text, { attachments = [], rule } = {}) {
-  const key = crypto.randomUUID?.() ?? makeKey()
+  const key = crypto.randomUUID?.() ?? makeName(16)
   set([...outbox.value, { key, target, text, attachments, rule, state: "sending" }])
   deliver()
 }
 
-/** Without TLS a page has no ``randomUUID``. */
-function makeKey() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("")
+/**
+ * A random name; without TLS a page has no ``randomUUID``.
+ *
+ * @param {number} bytes
+ */
+function makeName(bytes) {
+  return [...crypto.getRandomValues(new Uint8Array(bytes))].map((one) => one.toString(16).padStart(2, "0")).join("")
 }
+
+/** A target for the first message of a new conversation. */
+export const makeNewTarget = () => `${NEW_PREFIX}${makeName(6)}`
 
 /** Deliver what waits, one after the other. */
 export async function deliver() {

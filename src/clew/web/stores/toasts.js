@@ -1,6 +1,7 @@
 /** Short messages at the edge of the page, each with at most one action. */
 
 import { signal } from "../lib.js"
+import { messageOf } from "./client.js"
 
 /** @typedef {{ id: number, text: string, isError: boolean, action?: { label: string, run: () => void } }} Toast */
 
@@ -21,4 +22,19 @@ export function showToast(text, { action, isError = false } = {}) {
 /** @param {number} id */
 export function hideToast(id) {
   toasts.value = toasts.value.filter((one) => one.id !== id)
+}
+
+/**
+ * Do something; what fails is told at the edge of the page. Returns whether it succeeded.
+ *
+ * @param {() => Promise<unknown>} work
+ */
+export async function attempt(work) {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    showToast(messageOf(error), { isError: true })
+    return false
+  }
 }

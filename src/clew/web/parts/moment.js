@@ -1,0 +1,11 @@
+/** A moment: its date and time in words of this place, and how long ago it was. */
+
+import { formatWhen } from "../format.js"
+import { html } from "../lib.js"
+
+/** @param {{ at: string | null | undefined }} props */
+export function Moment({ at }) {
+  if (!at) return "—"
+  const words = new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })
+  return html`<time datetime=${at} title=${formatWhen(at)}>${words}</time>`
+}
