@@ -22,12 +22,14 @@ from clew.cli.output import format_table, get_outputs
 from clew.cli.record_printer import open_configured_store
 from clew.clock import from_millis
 from clew.core.channel_events import load_message
-from clew.core.delivery import Delivery, DeliveryState
 from clew.core.ids import DeliveryId
-from clew.engine.deliveries import FAILED_STATES, OPEN_STATES, DeadLetters
+from clew.engine.deliveries import DROPPED_BY_OPERATOR, FAILED_STATES, OPEN_STATES, DeadLetters
+from clew.features.admin.records import describe_change, describe_delivery
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from clew.core.delivery import Delivery
 
 
 def _run_job(program: CliContext, job: Callable[[DeadLetters], Awaitable[None]]) -> None:
@@ -51,12 +53,19 @@ def deliveries() -> None:
     "list", epilog=format_examples("clew deliveries list", "clew deliveries list --all")
 )
 @click.option("--all", "every", is_flag=True, help="Include deliveries in progress.")
+@click.option("--channel", metavar="NAME", help="Only those to this channel.")
 @limit_option(200)
 @cursor_option
 @json_option
 @pass_cli_context
 def list_deliveries(
-    program: CliContext, *, every: bool, limit: int, cursor: str | None, as_json: bool
+    program: CliContext,
+    *,
+    every: bool,
+    channel: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
 ) -> None:
     """List what was given up, the newest first, and why."""
 
@@ -65,11 +74,14 @@ def list_deliveries(
             (*FAILED_STATES, *OPEN_STATES) if every else FAILED_STATES,
             limit=limit + 1,
             before=None if cursor is None else DeliveryId(cursor),
+            channel=channel,
         )
         more, found = len(found) > limit, found[:limit]
         following = found[-1][0].id if more else None
         if as_json:
-            print_json({"items": [_delivery_json(one, at) for one, at in found], "next": following})
+            print_json(
+                {"items": [describe_delivery(one, at) for one, at in found], "next": following}
+            )
             return
         out, notes = get_outputs()
         if not found:
@@ -117,7 +129,7 @@ def drop(program: CliContext, *, ids: tuple[str, ...], as_json: bool) -> None:
     _change_deliveries(
         program,
         ids,
-        lambda letters, one: letters.drop_delivery(one, why="dropped by the operator"),
+        lambda letters, one: letters.drop_delivery(one, why=DROPPED_BY_OPERATOR),
         as_json=as_json,
     )
 
@@ -132,26 +144,9 @@ def _change_deliveries(
     async def change_and_print(letters: DeadLetters) -> None:
         changed = [await change(letters, DeliveryId(each)) for each in ids]
         if as_json:
-            print_json({"items": [_state_json(one) for one in changed], "next": None})
+            print_json({"items": [describe_change(one) for one in changed], "next": None})
             return
         for one in changed:
             click.echo(f"{one.id}  {one.state.value}")
 
     _run_job(program, change_and_print)
-
-
-def _state_json(one: Delivery) -> dict[str, object]:
-    return {"id": one.id, "state": one.state.value, "route": one.route}
-
-
-def _delivery_json(one: Delivery, at: int) -> dict[str, object]:
-    return {
-        **_state_json(one),
-        "conversation": one.conversation_id,
-        "kind": one.kind.value,
-        "text": wording.word_message(load_message(one.body)).text,
-        "attempts": one.attempts,
-        "error": wording.describe_note(one.error),
-        "changed_at": from_millis(at).isoformat(),
-        "open": one.state is not DeliveryState.FAILED,
-    }

@@ -20,10 +20,11 @@ from clew.cli.common import (
 from clew.cli.output import format_table, get_outputs
 from clew.cli.record_printer import open_configured_store
 from clew.clock import now_millis
-from clew.core.access import AccessStatus, ChannelAccount, Person
+from clew.core.access import AccessStatus
 from clew.core.ids import IdGenerator, new_session_id
 from clew.engine.pairing import PairingService
-from clew.errors import UsageError
+from clew.features.admin.accounts import find_accounts
+from clew.features.admin.records import describe_person
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -65,7 +66,7 @@ def list_people(program: CliContext, *, as_json: bool) -> None:
     async def print_people(_: Settings, people: PairingService) -> None:
         found = await people.list_people()
         if as_json:
-            print_json({"items": [_person_json(person) for person in found], "next": None})
+            print_json({"items": [describe_person(person) for person in found], "next": None})
             return
         out, notes = get_outputs()
         if not found:
@@ -97,7 +98,7 @@ def approve(program: CliContext, *, code: str, as_json: bool) -> None:
     async def approve_code(_: Settings, people: PairingService) -> None:
         person = await people.approve_code(code, by=_operator_name())
         if as_json:
-            print_json(_person_json(person))
+            print_json(describe_person(person))
         else:
             click.echo(
                 f"{person.user}  {person.name or '-'} now has access to {person.account.channel}"
@@ -138,8 +139,8 @@ def _revoke_access(
     program: CliContext, user: str, channel: str | None, *, to: AccessStatus, as_json: bool
 ) -> None:
     async def revoke_and_print(settings: Settings, people: PairingService) -> None:
-        accounts = await _find_accounts(settings, people, user, channel)
-        for account in accounts:
+        known = await people.list_people()
+        for account in find_accounts(settings, known, user, channel=channel):
             await people.revoke_access(account, user, to=to, by=_operator_name())
         if as_json:
             print_json({"user": user, "standing": to.value})
@@ -149,57 +150,8 @@ def _revoke_access(
     _run_job(program, revoke_and_print)
 
 
-async def _find_accounts(
-    settings: Settings, people: PairingService, user: str, channel: str | None
-) -> list[ChannelAccount]:
-    """
-    Return the accounts on which a user is known, or the given channel's.
-
-    :raises UsageError: if no one has this id
-    """
-    if channel is not None:
-        return [_channel_account(settings, channel)]
-    known = [person.account for person in await people.list_people() if person.user == user]
-    if not known:
-        raise UsageError(
-            f"no person with the id {user!r} has asked for access: `clew pair list` shows who "
-            "has; for a person in an `allow` list, add --channel NAME"
-        )
-    return known
-
-
-def _channel_account(settings: Settings, name: str) -> ChannelAccount:
-    from clew.gateway.gateway import (  # noqa: PLC0415  (only here is it needed)
-        make_channel_spec,
-        make_feature_factories,
-    )
-    from clew.plugin.loading import get_features  # noqa: PLC0415  (as above)
-
-    if name not in settings.channels:
-        known = ", ".join(settings.channels) or "none"
-        raise UsageError(f"there is no channel {name!r} in the settings; there are {known}")
-    factories = make_feature_factories(get_features(settings))
-    channel = make_channel_spec(
-        name, settings.channels[name], settings.session.double_text, factories
-    ).create_channel()
-    return ChannelAccount(channel=channel.platform, account=channel.account)
-
-
 def _operator_name() -> str:
     try:
         return f"local:{getpass.getuser()}"
     except (OSError, KeyError):
         return "local"
-
-
-def _person_json(person: Person) -> dict[str, object]:
-    return {
-        "channel": person.account.channel,
-        "account": person.account.account,
-        "user": person.user,
-        "name": person.name,
-        "standing": person.standing.value,
-        "changed_at": person.changed_at.isoformat(),
-        "code_until": None if person.code_until is None else person.code_until.isoformat(),
-        "approved_by": person.approved_by,
-    }

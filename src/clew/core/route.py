@@ -65,6 +65,11 @@ class Route(Record):
                 parts += [mark, value]
         return RouteKey(":".join(["agent", *map(_escape_part, parts)]))
 
+    @property
+    def channel(self) -> str:
+        """Return the NAME of its channel in the settings."""
+        return self.account or self.platform
+
     @classmethod
     def parse(cls, key: str) -> Route:
         """

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from clew.core.delivery import Chunk, Delivery
     from clew.core.ids import DeliveryId, IdGenerator, OwnerId, TurnId
     from clew.store.contract import Store
-    from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
+    from clew.store.transactions.backlog import (
+        DeliveryBacklog,
+        DeliveryCounts,
+        PlatformAccount,
+    )
 
 #: States of unfinished deliveries, and of failed ones.
 OPEN_STATES = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.UNKNOWN)
 FAILED_STATES = (DeliveryState.FAILED,)
+#: Why a delivery has failed that an operator gave up.
+DROPPED_BY_OPERATOR = "dropped by the operator"
 
 
 class DeadLetters:
@@ -39,15 +45,22 @@ class DeadLetters:
         *,
         limit: int = 200,
         before: DeliveryId | None = None,
+        channel: str | None = None,
     ) -> Sequence[tuple[Delivery, int]]:
         """
         Return the newest deliveries first, each with the time (ms) of its last change.
 
-        ``before`` is the last delivery of the previous page.
+        ``before`` is the last delivery of the previous page, ``channel`` the NAME of one.
+
+        :raises NotFound: if there is no delivery ``before``
         """
         return await self._store.read(
-            deliveries.list_dead_letters, states, limit=limit, before=before
+            deliveries.list_dead_letters, states, limit=limit, before=before, channel=channel
         )
+
+    async def count_by_channel(self) -> Mapping[str, DeliveryCounts]:
+        """Return the undelivered messages of each channel, by its NAME."""
+        return await self._store.read(backlog.count_by_channel)
 
     async def read_backlogs(self) -> Mapping[PlatformAccount, DeliveryBacklog]:
         """Return the undelivered backlog of each account."""

@@ -29,6 +29,38 @@ class DeliveryBacklog(Record):
     error: str | None
 
 
+class DeliveryCounts(Record):
+    """Deliveries of one channel that did not arrive."""
+
+    waiting: int
+    #: When the oldest that waits was stored.
+    oldest: datetime | None
+    #: Those that were given up.
+    failed: int
+
+
+def count_by_channel(t: Tx) -> dict[str, DeliveryCounts]:
+    """Return the undelivered messages by the NAME of their channel."""
+    found: dict[str, DeliveryCounts] = {}
+    for key, waiting, oldest, failed in t.fetch_all(
+        """
+        SELECT route, sum(CASE WHEN state = 'failed' THEN 0 ELSE 1 END),
+               min(CASE WHEN state = 'failed' THEN NULL ELSE created_at END),
+               sum(CASE WHEN state = 'failed' THEN 1 ELSE 0 END)
+        FROM delivery WHERE state <> 'delivered' GROUP BY route
+        """
+    ):
+        name = Route.parse(key).channel
+        before = found.get(name)
+        at = None if oldest is None else from_millis(oldest)
+        found[name] = DeliveryCounts(
+            waiting=int(waiting) + (0 if before is None else before.waiting),
+            oldest=at if before is None else min(filter(None, (at, before.oldest)), default=None),
+            failed=int(failed) + (0 if before is None else before.failed),
+        )
+    return found
+
+
 def backlogs_by_account(t: Tx) -> dict[PlatformAccount, DeliveryBacklog]:
     """Return the unfinished deliveries by account; accounts without any are left out."""
     found: dict[PlatformAccount, DeliveryBacklog] = {}

@@ -487,22 +487,50 @@ def list_dead_letters(
     *,
     limit: int = 200,
     before: DeliveryId | None = None,
+    channel: str | None = None,
 ) -> list[tuple[Delivery, int]]:
     """
     Return deliveries in these states, newest first, each with its last change (ms).
 
-    Delivered ones are never among them. ``before`` is the last delivery of the previous page.
+    Delivered ones are never among them. ``before`` is the last delivery of the previous page,
+    ``channel`` the NAME of the only channel whose deliveries are returned.
+
+    :raises NotFound: if there is no delivery ``before``
     """
+    if before is not None:
+        get_delivery(t, before)
+    # Routes are text: the pattern finds those to the channel, and perhaps some others.
+    pattern = "%" if channel is None or not channel.isalnum() else f"%:{channel}%"
+    found: list[tuple[Delivery, int]] = []
+    while True:
+        page = _read_dead_letters(t, states, limit, before, pattern)
+        found += [
+            one for one in page if channel is None or Route.parse(one[0].route).channel == channel
+        ]
+        if len(found) >= limit or len(page) < limit:
+            return found[:limit]
+        before = page[-1][0].id
+
+
+def _read_dead_letters(
+    t: Tx,
+    states: Sequence[DeliveryState],
+    limit: int,
+    before: DeliveryId | None,
+    routes: str,
+) -> list[tuple[Delivery, int]]:
+    """Return a page of deliveries; those to other routes may be among them."""
     return rows.CHANGED_DELIVERY.fetch_all(
         t,
         """
         WHERE state <> 'delivered' AND $1 LIKE '%,' || state || ',%'
-          AND ($2 = '' OR n < (SELECT n FROM delivery WHERE id = $2))
+          AND ($2 = '' OR n < (SELECT n FROM delivery WHERE id = $2)) AND route LIKE $4
         ORDER BY n DESC LIMIT $3
         """,
         f",{','.join(state.value for state in states)},",
         before or "",
         limit,
+        routes,
     )
 
 

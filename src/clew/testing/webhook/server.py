@@ -204,6 +204,11 @@ class FakeWebhook(FakePlatform):
         with self._lock:
             self._refused.add(chat)
 
+    def accept_chat(self, chat: str) -> None:
+        """Take messages to a chat again."""
+        with self._lock:
+            self._refused.discard(chat)
+
     # The server
 
     def _is_exempt(self, http: HttpRequest) -> bool:
