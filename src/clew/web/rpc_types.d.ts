@@ -35,6 +35,13 @@ export interface AgentShape {
   home: string
 }
 
+export interface AllowedPerson {
+  channel: string
+  user: string
+  operator: boolean
+  shut_out: boolean
+}
+
 export interface ApprovalShape {
   id: string
   turn: string
@@ -74,6 +81,35 @@ export interface CancelParams {
 
 export interface Cancelled {
   cancelled: boolean
+}
+
+export interface ChangedDelivery {
+  id: string
+  state: string
+  route: string
+}
+
+export interface ChannelDeliveries {
+  waiting: number
+  oldest: string | null
+  failed: number
+  failing: boolean
+  error: string | null
+}
+
+export interface ChannelList {
+  items: Array<ChannelStatus>
+}
+
+export interface ChannelStatus {
+  name: string
+  platform: string
+  state: string
+  since: string | null
+  heard: number | null
+  event: number | null
+  error: string | null
+  deliveries: ChannelDeliveries
 }
 
 export interface Closed {
@@ -178,6 +214,30 @@ export interface DeletedNotice {
 export interface DeletedShape {
   deleted: string
   undo_until: string | null
+}
+
+export interface DeliveryList {
+  items: Array<DeliveryShape>
+  next: string | null
+}
+
+export interface DeliveryParams {
+  delivery: string
+}
+
+export interface DeliveryShape {
+  id: string
+  state: string
+  route: string
+  channel: string
+  conversation: string
+  kind: string
+  text: string
+  attempts: number
+  error: string | null
+  created_at: string
+  changed_at: string
+  open: boolean
 }
 
 export interface DeltaNotice {
@@ -410,12 +470,31 @@ export interface JobShape {
   waits: string | null
 }
 
+export interface LeaseHolder {
+  role: string
+  host: string
+  pid: number
+  until: string
+  alive: boolean
+}
+
+export interface LetInParams {
+  code: string
+}
+
 export interface LineShape {
   seq: number | null
   role: string
   text: string
   tokens: number
   message: any
+}
+
+export interface ListDeliveriesParams {
+  state?: "failed" | "open" | "all"
+  channel?: string | null
+  cursor?: string | null
+  limit?: number
 }
 
 export interface ListFactsParams {
@@ -533,6 +612,22 @@ export interface Opened {
 export interface OriginShape {
   id: string
   seq: number | null
+}
+
+export interface PersonList {
+  items: Array<PersonShape>
+  allowed: Array<AllowedPerson>
+}
+
+export interface PersonShape {
+  channel: string
+  account: string
+  user: string
+  name: string
+  standing: string
+  changed_at: string
+  code_until: string | null
+  approved_by: string | null
 }
 
 export interface ProcessInputParams {
@@ -669,6 +764,26 @@ export interface RunParams {
   conversation?: string
 }
 
+export interface RunningCall {
+  tool: string
+  since: string
+  waits: boolean
+}
+
+export interface RunningTurn {
+  id: string
+  conversation: string
+  title: string | null
+  scope: string
+  state: string
+  stopping: boolean
+  since: string
+  steps: number
+  model: string | null
+  calls: Array<RunningCall>
+  holder: LeaseHolder | null
+}
+
 export interface SearchFactsParams {
   scope?: string | null
   query: string
@@ -715,6 +830,18 @@ export interface SettingWritten {
   file: string
   restart: boolean
   note: string
+}
+
+export interface ShutOut {
+  user: string
+  standing: string
+}
+
+export interface ShutOutParams {
+  user: string
+  channel?: string | null
+  account?: string | null
+  block?: boolean
 }
 
 export interface SkillList {
@@ -912,6 +1039,12 @@ export interface TurnClosedNotice {
   trace?: string | null
 }
 
+export interface TurnList {
+  items: Array<RunningTurn>
+  queues: Array<WaitingQueue>
+  more: boolean
+}
+
 export interface TurnShape {
   id: string
   state: "running" | "waiting"
@@ -938,6 +1071,13 @@ export interface Unsubscribed {
   unsubscribed: boolean
 }
 
+export interface UsageParams {
+  by?: "day" | "model" | "conversation" | "channel" | "person"
+  since?: string | null
+  until?: string | null
+  offset?: number
+}
+
 export interface UsageShape {
   input_tokens: number
   cached_tokens: number
@@ -947,9 +1087,44 @@ export interface UsageShape {
   context_window: number | null
 }
 
+export interface UsageSum {
+  key: string
+  title: string | null
+  requests: number
+  turns: number
+  input_tokens: number
+  cached_tokens: number
+  output_tokens: number
+  cost: number | null
+  unpriced: number
+}
+
+export interface UsageSummary {
+  since: string
+  until: string
+  total: UsageSum
+  items: Array<UsageSum>
+  more: boolean
+}
+
 export interface WaitParams {
   inbox_id: string
   seconds?: number
+}
+
+export interface WaitingInput {
+  inbox_id: string
+  kind: string
+  text: string
+  received_at: string
+}
+
+export interface WaitingQueue {
+  conversation: string
+  title: string | null
+  scope: string
+  waiting: number
+  items: Array<WaitingInput>
 }
 
 export interface WentBack {
@@ -1038,6 +1213,15 @@ export interface Methods {
   "login.list": { params: {  }, result: LoginList }
   "login.revoke": { params: { login: string }, result: LoginShape }
   "login.code": { params: {  }, result: CodeShape }
+  "delivery.list": { params: { state?: "failed" | "open" | "all"; channel?: string | null; cursor?: string | null; limit?: number }, result: DeliveryList }
+  "delivery.retry": { params: { delivery: string }, result: ChangedDelivery }
+  "delivery.give_up": { params: { delivery: string }, result: ChangedDelivery }
+  "person.list": { params: {  }, result: PersonList }
+  "person.let_in": { params: { code: string }, result: PersonShape }
+  "person.shut_out": { params: { user: string; channel?: string | null; account?: string | null; block?: boolean }, result: ShutOut }
+  "channel.list": { params: {  }, result: ChannelList }
+  "turn.list": { params: {  }, result: TurnList }
+  "usage.summary": { params: { by?: "day" | "model" | "conversation" | "channel" | "person"; since?: string | null; until?: string | null; offset?: number }, result: UsageSummary }
 }
 
 export type Notice = DeletedNotice | DeltaNotice | EndedNotice | EntryNotice | RetractedNotice | SnapshotNotice | StateNotice | ToolNotice | TurnBegunNotice | TurnClosedNotice
