@@ -61,7 +61,7 @@ def _compare_logs() -> list[Figure]:
     with provider() as asked, scratch() as folder:
         with serve(folder, asked, None) as server:
             found = {count: _begin(server.port, name) for count, name in names.items()}
-        asyncio.run(_lengthen(folder / "home", found))
+        asyncio.run(lengthen_and_rotate(folder / "home", found))
         with serve(folder, asked, None) as server:
             for count, name in [*names.items()] * TURNS:
                 times[count].append(turn(server.port, name))
@@ -80,11 +80,16 @@ def _compare_logs() -> list[Figure]:
 def _begin(port: int, name: str) -> ConversationId:
     for _ in range(FEW // 2):
         turn(port, name)
+    return find_conversation(port, name)
+
+
+def find_conversation(port: int, name: str) -> ConversationId:
+    """Return the id of a conversation."""
     return ConversationId(_get(port, f"/api/conversations/{name}")["id"])
 
 
-async def _lengthen(home: Path, conversations: dict[int, ConversationId]) -> None:
-    """Repeat what was said, and rotate both to a context of their last entries."""
+async def lengthen_and_rotate(home: Path, conversations: dict[int, ConversationId]) -> None:
+    """Repeat what was said, and rotate each to a context of its last entries."""
     with closing(apsw.Connection(str(home / "clew.db"))) as connection:
         new_cursor(connection).execute(_COPY, (conversations[MANY], MANY, FEW))
     async with await open_store(f"sqlite:///{home}/clew.db", home=home) as store:

@@ -20,3 +20,21 @@ def script(request: ProviderRequest) -> Reply:
         return echo(request)
     count = SPEED * _SECONDS
     return Text(" ".join(["again"] * count), chunks=count, delay=1 / SPEED)
+
+
+def write_markdown(request: ProviderRequest) -> Reply:
+    """Write paragraphs and code for a minute if asked to go."""
+    if request.last_user_text != "go":
+        return echo(request)
+    count = SPEED * _SECONDS
+    return Text(_PARAGRAPHS * (count // SPEED), chunks=count, delay=1 / SPEED)
+
+
+_PARAGRAPHS: Final = (
+    " ".join(["and **so** it `goes` on"] * 12)
+    + "\n\n```python\n"
+    + "\n".join(["for number in range(10): print(number)"] * 8)
+    + "\n```\n\n* one\n* another\n\n"
+    + " ".join(["with some more words"] * 20)
+    + "\n\n"
+)

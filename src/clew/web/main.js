@@ -19,7 +19,7 @@ const loginTrouble = signal("")
 /** @type {Record<string, (rest: string[]) => any>} */
 const PAGES = {
   new: () => html`<${NewPage} />`,
-  c: ([name = "main"]) => html`<${ChatPage} name=${name} />`,
+  c: ([name = "main", at]) => html`<${ChatPage} name=${name} at=${Number(at) || undefined} />`,
   operate: ([name = "jobs", ...rest]) => html`<${OperateRoute} name=${name} rest=${rest} />`,
 }
 
@@ -66,11 +66,11 @@ function onKey(event) {
 
 async function main() {
   const root = document.getElementById("app")
-  if (root) render(html`<${App} />`, root)
   addEventListener("keydown", onKey)
   loginTrouble.value = await takeCode()
-  await checkLogin()
-  start()
+  start(await checkLogin())
+  // Until now the page shows what it came with.
+  if (root) render(html`<${App} />`, root)
   deliver()
 }
 

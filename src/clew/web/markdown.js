@@ -12,6 +12,8 @@ const TAGS = (
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
 ).split(" ")
 const ALLOWED_LINK = /^(?:https?|mailto):/i
+/** Defines a link, for the whole text. */
+const DEFINITION = /^\s{0,3}\[[^\]]+\]:/m
 const LANGUAGE = /^[\w+#.-]{1,30}/
 
 const parser = new MarkdownIt({ html: false, linkify: true, breaks: true })
@@ -52,8 +54,22 @@ export function splitBlocks(source) {
     .map((token) => token.map?.[0] ?? 0)
   const lines = source.split("\n")
   // A definition of a link holds for all parts, so such a text is one part.
-  if (starts.length < 2 || /^\s{0,3}\[[^\]]+\]:/m.test(source)) return [source]
+  if (starts.length < 2 || DEFINITION.test(source)) return [source]
   return starts.map((start, n) => lines.slice(n ? start : 0, starts[n + 1] ?? lines.length).join("\n"))
+}
+
+/**
+ * The parts of a text that has grown: only what follows its last part is read again.
+ *
+ * @param {{ source: string, parts: string[] }} known
+ * @param {string} source
+ */
+export function splitGrown(known, source) {
+  const done = known.parts.slice(0, -1)
+  if (!done.length || !source.startsWith(known.source)) return splitBlocks(source)
+  const tail = source.slice(done.reduce((size, part) => size + part.length + 1, 0))
+  const parts = splitBlocks(tail)
+  return DEFINITION.test(tail) ? splitBlocks(source) : [...done, ...parts]
 }
 
 /**

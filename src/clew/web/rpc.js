@@ -74,13 +74,17 @@ export class RpcClient {
     this.link = signal(/** @type {LinkState} */ ("connecting"))
   }
 
-  /** Connect, and stay connected. */
-  start() {
+  /**
+   * Connect, and stay connected.
+   *
+   * @param {boolean} [isAllowed] whether it need not be asked for the first attempt
+   */
+  start(isAllowed = false) {
     if (!this.#isStopped) return
     this.#isStopped = false
     addEventListener("online", this.#hurry)
     document.addEventListener("visibilitychange", this.#hurry)
-    this.#connect()
+    this.#connect(isAllowed)
   }
 
   /** Close the connection, and stay so. */
@@ -127,9 +131,9 @@ export class RpcClient {
     }
   }
 
-  async #connect() {
+  async #connect(isAllowed = false) {
     if (this.#isStopped || this.#socket) return
-    if (!(await this.mayConnect())) return this.#retry()
+    if (!isAllowed && !(await this.mayConnect())) return this.#retry()
     if (this.#isStopped || this.#socket) return
     const socket = new WebSocket(this.url, ["clew.v1"])
     this.#socket = socket

@@ -1,6 +1,6 @@
 /** The page of one conversation. */
 
-import { html, signal, useEffect, useState } from "../lib.js"
+import { effect, html, signal, untracked, useEffect, useMemo, useState } from "../lib.js"
 import { Approval } from "../parts/approval.js"
 import { Composer, insertion } from "../parts/composer.js"
 import { Gauge, ModelMenu } from "../parts/gauge.js"
@@ -101,21 +101,28 @@ function Status({ store }) {
     ${isQuiet && html`<div class="working" aria-hidden="true"><span></span><span></span><span></span></div>`}`
 }
 
-/** @param {{ name: string }} props an id */
-export function ChatPage({ name }) {
+/** @param {{ name: string, at?: number }} props an id, and the entry that is to be seen */
+export function ChatPage({ name, at }) {
   const [store, setStore] = useState(() => new ConversationStore(name))
   /** Counts what was sent: a person who sends wants to see the end. */
   const [sent, setSent] = useState(0)
   useEffect(() => {
     const made = store.name === name ? store : new ConversationStore(name)
     setStore(made)
-    made.open()
+    made.open(at)
     return () => made.close()
   }, [name])
   useEffect(() => {
-    // What is stored stands in the conversation once anything was heard of it.
-    if (store.changes.value) dropStored()
-  }, [store.changes.value])
+    if (store.name === name && !store.isLoading.value) store.show(at)
+  }, [at])
+  // What is stored stands in the conversation once anything was heard of it.
+  useEffect(
+    () =>
+      effect(() => {
+        if (store.changes.value) untracked(dropStored)
+      }),
+    [store],
+  )
   const title = store.title.value
   useEffect(() => {
     document.title = title ? `${title} · Clew` : "Clew"
@@ -136,7 +143,7 @@ export function ChatPage({ name }) {
   const isConnected = client.link.value === "up"
   const unsent = outbox.value.filter((item) => item.target === store.id)
   const told = replies.value.filter((one) => one.conversation === store.id)
-  const actions = makeActions(store)
+  const actions = useMemo(() => makeActions(store), [store])
   return html`<main class="page">
     <${Header} store=${store} />
     <${Transcript} key=${store.name} store=${store} actions=${actions} sent=${sent}>

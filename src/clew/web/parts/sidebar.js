@@ -53,7 +53,7 @@ function Hit({ hit }) {
   const parts = hit.snippet.split(/[\[\]]/)
   return html`<li class="row hit">
     <a
-      href=${link("c", hit.conversation)}
+      href=${link("c", hit.conversation, String(hit.seq))}
       onClick=${() => {
         isSidebarOpen.value = false
       }}

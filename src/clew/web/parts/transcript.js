@@ -5,15 +5,11 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib.js"
 import { Icon } from "./icon.js"
 import { MarkdownText } from "./markdown_text.js"
 import { Message, Thinking } from "./message.js"
+import { ReadingPlace } from "./reading_place.js"
 
 /** @import { Block } from "../entries.js" */
 /** @import { ConversationStore } from "../stores/conversation.js" */
 /** @import { Actions } from "./message.js" */
-
-/** Pixels from the end within which a person counts as being there. */
-const NEAR = 80
-/** Pixels from the beginning at which older entries are loaded. */
-const EARLY = 600
 
 /**
  * Blocks that were rewound in a row belong together.
@@ -38,7 +34,7 @@ function Rewound({ blocks, actions }) {
   const [isOpen, setOpen] = useState(false)
   const count = blocks.filter((block) => block.kind === "user").length
   const words = count === 1 ? "1 message was rewound" : `${count || blocks.length} messages were rewound`
-  return html`<div class="rewound">
+  return html`<div class="rewound" data-seq=${blocks[0]?.seq}>
     <button type="button" class="quiet-button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
       ${words}<span class="chevron"><${Icon} name="chevron" size="14" /></span>
     </button>
@@ -46,74 +42,94 @@ function Rewound({ blocks, actions }) {
   </div>`
 }
 
+/** @param {{ store: ConversationStore, actions: Actions }} props */
+function Entries({ store, actions }) {
+  // Elements of blocks that did not change: nothing of them is made or compared again.
+  const made = useRef(/** @type {WeakMap<Block, { isLast: boolean, element: any }>} */ (new WeakMap()))
+  const blocks = store.range.blocks.value
+  const spans = store.state.value?.taken_back ?? []
+  const isAtRest = !store.isRunning.value && store.range.hasEnd.value
+  const lastAnswer = isAtRest ? blocks.findLast((block) => block.kind === "answer" || block.kind === "user") : null
+  /** @param {Block} block */
+  const show = (block) => {
+    const isLast = block === lastAnswer
+    const known = made.current.get(block)
+    if (known?.isLast === isLast) return known.element
+    const element = html`<div class="entry" key=${block.key} data-seq=${block.seq} tabindex="-1">
+      <${Message} block=${block} actions=${actions} isLast=${isLast} />
+    </div>`
+    made.current.set(block, { isLast, element })
+    return element
+  }
+  return groupBlocks(blocks, (block) => isRewound(block.seq, spans)).map((group) =>
+    group.isTaken
+      ? html`<${Rewound} key=${`r${group.blocks[0]?.key}`} blocks=${group.blocks} actions=${actions} />`
+      : group.blocks.map(show),
+  )
+}
+
+/** @param {{ store: ConversationStore }} props */
+function Live({ store }) {
+  const live = store.live.value
+  return html`${live.thinking && html`<${Thinking} source=${live.thinking} isLive=${!live.text} />`}
+  ${live.text && html`<article class="message answer live"><${MarkdownText} source=${live.text} isLive=${true} /></article>`}`
+}
+
 /** @param {{ store: ConversationStore, actions: Actions, sent: number, children?: any }} props */
 export function Transcript({ store, actions, sent, children }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null))
-  const isAtEnd = useRef(true)
-  const height = useRef(0)
-  const top = useRef(0)
+  const [place] = useState(() => new ReadingPlace(store))
   const [isAway, setAway] = useState(false)
-  const blocks = store.blocks.value
-  const live = store.live.value
-  const spans = store.state.value?.taken_back ?? []
-  const first = store.first.value
-  const groups = groupBlocks(blocks, (block) => isRewound(block.seq, spans))
-  const lastAnswer = store.isRunning.value ? null : blocks.findLast((block) => block.kind === "answer" || block.kind === "user")
-
-  const toEnd = () => {
-    if (!box.current) return
-    isAtEnd.current = true
-    box.current.scrollTop = box.current.scrollHeight
-  }
-  useLayoutEffect(toEnd, [sent])
+  const { first, hasEnd, blocks } = store.range
+  place.note(box.current)
+  useLayoutEffect(() => place.restore(), [blocks.value])
   useLayoutEffect(() => {
-    const area = box.current
-    // What was added above must not move what is read.
-    if (area && !isAtEnd.current && area.scrollTop < EARLY) area.scrollTop += area.scrollHeight - height.current
-  }, [first])
-  useEffect(() => {
-    const area = box.current
-    const content = area?.firstElementChild
-    if (!area || !content) return
-    const watcher = new ResizeObserver(() => {
-      height.current = area.scrollHeight
-      if (isAtEnd.current) toEnd()
-    })
-    watcher.observe(content)
-    watcher.observe(area)
-    return () => watcher.disconnect()
-  }, [])
+    // A person who sends wants to see the end.
+    if (sent) store.show()
+  }, [sent])
+  useLayoutEffect(() => place.goTo(store.target.value.seq), [store.target.value])
+  useEffect(() => place.watch(), [])
   const onScroll = () => {
-    const area = box.current
-    if (!area) return
-    // What grows below moves the end away from a person, who did not move: only going up leaves it.
-    const isNear = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR
-    if (isNear) isAtEnd.current = true
-    else if (area.scrollTop < top.current) isAtEnd.current = false
-    top.current = area.scrollTop
-    setAway(!isAtEnd.current)
-    if (area.scrollTop < EARLY && store.first.value > 1) store.loadOlder()
+    place.onScroll()
+    setAway(!place.isAtEnd)
+  }
+  /** @param {KeyboardEvent} event */
+  const onKey = (event) => {
+    if (event.target !== box.current) return
+    const isHome = event.key === "Home"
+    if (!isHome && event.key !== "End") return
+    if (isHome ? first.value <= 1 : hasEnd.value) return
+    event.preventDefault()
+    store.show(isHome ? 1 : undefined)
   }
   return html`<div class="transcript-frame">
-    <div class="transcript" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-live="off" aria-label="Conversation">
+    <div
+      class="transcript"
+      ref=${box}
+      onScroll=${onScroll}
+      onKeyDown=${onKey}
+      tabindex="0"
+      role="log"
+      aria-live="off"
+      aria-label="Conversation"
+    >
       <div class="column">
-        ${first > 1 &&
+        ${first.value > 1 &&
         html`<button type="button" class="quiet-button more" onClick=${() => store.loadOlder()}>Show earlier messages</button>`}
-        ${groups.map((group) =>
-          group.isTaken
-            ? html`<${Rewound} key=${`r${group.blocks[0]?.key}`} blocks=${group.blocks} actions=${actions} />`
-            : group.blocks.map(
-                (block) =>
-                  html`<${Message} key=${block.key} block=${block} actions=${actions} isLast=${block === lastAnswer} />`,
-              ),
-        )}
-        ${live.thinking && html`<${Thinking} source=${live.thinking} isLive=${!live.text} />`}
-        ${live.text && html`<article class="message answer live"><${MarkdownText} source=${live.text} isLive=${true} /></article>`}
-        ${children}
+        <${Entries} store=${store} actions=${actions} />
+        ${hasEnd.value
+          ? html`<${Live} store=${store} />${children}`
+          : html`<button type="button" class="quiet-button more" onClick=${() => store.loadNewer()}>Show later messages</button>`}
       </div>
     </div>
-    ${isAway &&
-    html`<button type="button" class="to-end" aria-label="To the end" title="To the end" onClick=${toEnd}>
+    ${(isAway || !hasEnd.value) &&
+    html`<button
+      type="button"
+      class="to-end"
+      aria-label="To the end"
+      title="To the end"
+      onClick=${() => store.show()}
+    >
       <${Icon} name="down" />
     </button>`}
   </div>`

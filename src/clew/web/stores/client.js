@@ -14,9 +14,13 @@ export const client = new RpcClient(url.href, checkLogin)
 export const agent = signal(/** @type {AgentShape | null} */ (null))
 export const commands = signal(/** @type {CommandShape[]} */ ([]))
 
-/** Connect, and read what does not change while the gateway runs. */
-export async function start() {
-  client.start()
+/**
+ * Connect, and read what does not change while the gateway runs.
+ *
+ * @param {boolean} isLoggedIn whether the gateway has just said so
+ */
+export async function start(isLoggedIn) {
+  client.start(isLoggedIn)
   agent.value = await client.call("agent.describe")
   commands.value = (await client.call("commands.list")).items
 }

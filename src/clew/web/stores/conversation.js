@@ -1,28 +1,26 @@
 /** One conversation as it is shown: entries of the log, the text that is being written, its state. */
 
-import { applyProgress, applyResults, buildBlocks, extractResults } from "../entries.js"
 import { batch, computed, signal } from "../lib.js"
+import { CallFailed } from "../rpc.js"
 import { client, messageOf } from "./client.js"
+import { EntryRange } from "./entry_range.js"
 
-/** @import { Block, CallResult } from "../entries.js" */
-/** @import { ConversationShape, EntryNotice, EntryShape, Notice, StateShape, UsageShape } from "../rpc_types.d.ts" */
+/** @import { ConversationShape, EntryNotice, Notice, StateShape, UsageShape } from "../rpc_types.d.ts" */
 
-/** Entries that are loaded at first, and for each step back. */
-const PAGE_SIZE = 60
 const NOTHING = { turn: "", text: "", thinking: "" }
 
 export class ConversationStore {
   conversation = signal(/** @type {ConversationShape | null} */ (null))
   state = signal(/** @type {StateShape | null} */ (null))
   usage = signal(/** @type {UsageShape | null} */ (null))
-  blocks = signal(/** @type {Block[]} */ ([]))
+  range = new EntryRange()
   /** The text of the current response so far, which an entry will replace. */
   live = signal(NOTHING)
-  /** The first entry that is loaded; 1 is the beginning. */
-  first = signal(1)
   trouble = signal("")
   isGone = signal(false)
   isLoading = signal(true)
+  /** The entry that is to be seen, for a person who came for it; 0 is the end. */
+  target = signal({ seq: 0 })
   /** Counts events, so that others learn of each. */
   changes = signal(0)
 
@@ -31,10 +29,6 @@ export class ConversationStore {
   queue = computed(() => this.state.value?.queue ?? [])
   title = computed(() => this.state.value?.title ?? this.conversation.value?.title ?? "")
 
-  /** The last entry that was received. */
-  #seq = 0
-  /** @type {CallResult[]} results whose calls are not loaded */
-  #strays = []
   /** @type {(() => void) | null} */
   #leave = null
   #pending = NOTHING
@@ -49,21 +43,24 @@ export class ConversationStore {
     return this.conversation.value?.id ?? this.name
   }
 
-  /** Open the conversation and follow it. */
-  async open() {
+  /**
+   * Open the conversation and follow it.
+   *
+   * @param {number} [at] the entry to show first
+   */
+  async open(at) {
     try {
       const { conversation, state } = await client.call("conversation.open", { conversation: this.name })
-      this.#seq = conversation.entries
-      const tail = await this.#read(conversation.id, conversation.entries + 1)
+      this.range.newest.value = conversation.entries
+      await this.range.show(conversation.id, at)
       batch(() => {
         this.conversation.value = conversation
         this.state.value = state
-        this.first.value = conversation.entries + 1
-        this.#prepend(tail)
+        this.target.value = { seq: at ?? 0 }
         this.isLoading.value = false
       })
       this.#leave = client.follow(conversation.id, {
-        after: () => this.#seq,
+        after: () => this.range.newest.value,
         receive: (event) => this.#receive(event),
         resume: () => this.#setLive(NOTHING),
       })
@@ -82,31 +79,36 @@ export class ConversationStore {
     this.#leave = null
   }
 
-  /** Load entries before those that are shown. */
-  async loadOlder() {
-    const before = this.first.value
-    const found = before > 1 ? await this.#read(this.id, before) : []
-    if (this.first.value === before) this.#prepend(found)
-  }
-
   /**
-   * @param {string} conversation
-   * @param {number} before
+   * Show another part of it: what is around an entry, or the end.
+   *
+   * @param {number} [at]
    */
-  async #read(conversation, before) {
-    if (before <= 1) return []
-    return (await client.call("conversation.entries", { conversation, before, limit: PAGE_SIZE })).items
+  async show(at) {
+    await this.#load(async () => {
+      const { first, last, hasEnd } = this.range
+      const isLoaded = at ? first.value <= at && at <= last.value : hasEnd.value
+      if (!isLoaded) await this.range.show(this.id, at)
+      this.target.value = { seq: at ?? 0 }
+    })
   }
 
-  /** @param {EntryShape[]} entries */
-  #prepend(entries) {
-    const older = entries.filter((entry) => entry.seq < this.first.value)
-    const added = older.flatMap(buildBlocks)
-    const results = [...older.flatMap(extractResults), ...this.#strays]
-    const { blocks, strays } = applyResults(added, results)
-    this.#strays = strays
-    this.blocks.value = [...blocks, ...this.blocks.value]
-    this.first.value = older[0]?.seq ?? 1
+  async loadOlder() {
+    await this.#load(() => this.range.loadOlder(this.id))
+  }
+
+  async loadNewer() {
+    await this.#load(() => this.range.loadNewer(this.id))
+  }
+
+  /** @param {() => Promise<void>} load */
+  async #load(load) {
+    try {
+      await load()
+    } catch (error) {
+      // A lost connection comes back, and what is read by scrolling is asked for again.
+      if (!(error instanceof CallFailed && error.isRepeatable)) this.trouble.value = messageOf(error)
+    }
   }
 
   /** @param {Notice} event */
@@ -134,8 +136,7 @@ export class ConversationStore {
       case "turn_begun":
         return this.#setLive({ ...NOTHING, turn: event.turn })
       case "tool":
-        this.blocks.value = applyProgress(this.blocks.value, event.call, event.status)
-        return
+        return this.range.noteProgress(event.call, event.status)
       case "turn_closed":
         this.trouble.value = event.error ?? ""
         return this.#setLive(NOTHING)
@@ -149,12 +150,7 @@ export class ConversationStore {
 
   /** @param {EntryNotice} entry */
   #addEntry(entry) {
-    if (entry.seq <= this.#seq) return
-    this.#seq = entry.seq
-    const added = [...this.blocks.value, ...buildBlocks(entry)]
-    const { blocks, strays } = applyResults(added, extractResults(entry))
-    this.#strays.push(...strays)
-    this.blocks.value = blocks
+    if (!this.range.receive(entry)) return
     if (entry.role === "user") this.trouble.value = ""
     this.#setLive({ ...NOTHING, turn: this.#pending.turn })
   }
