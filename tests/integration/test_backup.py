@@ -15,6 +15,7 @@ from clew.errors import StoreDamaged, StoreError, StoreFull, StoreInUse, UsageEr
 from clew.store.backup import files
 from clew.store.backup.create import BackupInfo, create_backup
 from clew.store.copying.tables import count_table_rows, list_tables
+from clew.store.file_header import read_stamp
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.sqlite.staged_files import translate_os_errors
 from clew.store.sqlite.sync_store import open_read_only
@@ -57,7 +58,7 @@ def test_a_backup_has_every_row_of_every_table_and_is_for_its_owner_alone(
     assert stores.differing(store_url, f"sqlite:///{file}", tmp_path) == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert names(file) == ["clew.backup"]
-    assert files.read_stamp(file) == int(found.taken_at.timestamp())
+    assert read_stamp(file) == int(found.taken_at.timestamp())
 
 
 def test_pages_of_the_oldest_backup_are_not_written_again(tmp_path: Path, file: Path) -> None:
@@ -212,7 +213,7 @@ def test_a_killed_backup_is_not_valid_and_the_next_one_reuses_it(
     with partial.open("r+b") as left:
         left.write(b"Clew: unfinished")
         left.truncate(150_000)
-    assert files.read_stamp(partial) is None
+    assert read_stamp(partial) is None
     found = taken(tmp_path, file)
     assert found.pages is not None
     assert found.pages.written < found.pages.count, "what was there was not used"

@@ -281,7 +281,7 @@ def test_commands_options_and_subcommands_are_completed(clew: Program) -> None:
 
     assert "config" in completed("clew c")
     assert completed("clew --ho") == ["--home"]
-    assert completed("clew config s") == ["schema", "show"]
+    assert completed("clew config s") == ["schema", "set", "show"]
 
 
 SLOW = """

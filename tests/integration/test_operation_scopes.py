@@ -170,10 +170,8 @@ async def test_over_rpc_a_caller_reaches_only_its_own_records(tmp_path: Path) ->
 def check_answer(operation: AnyOperation, told: object) -> None:
     """Compare the answer to a call about the caller's own things with the scope."""
     match operation.scope.callers:
-        case CallerKind.LOCAL:
+        case CallerKind.LOCAL | CallerKind.OWNER:
             assert told is ErrorCode.METHOD_NOT_FOUND, operation.name
-        case CallerKind.OWNER:
-            assert told is ErrorCode.INVALID_VALUE, operation.name
         case _:
             assert told not in (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_FOUND), operation.name
             assert "of the owner" not in str(told), operation.name
@@ -251,7 +249,7 @@ async def check_endpoint(
         assert hidden.status_code == 404, what
     if what.endswith("/skills/{name}/trust"):
         assert (await send(http, request(endpoint, mine))).status_code in {400, 404}, what
-    elif endpoint.scope.callers is CallerKind.LOCAL:
+    elif endpoint.scope.callers in (CallerKind.LOCAL, CallerKind.OWNER):
         assert (await send(http, request(endpoint, mine))).status_code == 404, what
     elif not what.endswith(("/events", "/hooks/{name}", "GET /v1/conversations/{id}/items/{item}")):
         shown = await send(http, request(endpoint, mine))

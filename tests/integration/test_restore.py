@@ -23,6 +23,7 @@ from clew.store.backup.create import create_backup
 from clew.store.backup.restore import RestoreResult, restore_backup
 from clew.store.copying.migrate_store import migrate_store
 from clew.store.copying.tables import count_table_rows
+from clew.store.file_header import STORE, UNFINISHED, read_stamp
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions import deliveries, due_work, owners
@@ -249,7 +250,7 @@ def _run(path: Path, sql: str) -> None:
 
 def test_a_file_that_is_not_a_backup_is_recognised(backup: Path, tmp_path: Path) -> None:
     shutil.copy(backup, tmp_path / "unfinished")
-    _run(tmp_path / "unfinished", f"PRAGMA user_version = {files.UNFINISHED}")
+    _run(tmp_path / "unfinished", f"PRAGMA user_version = {UNFINISHED}")
     shutil.copy(tmp_path / "other.db", tmp_path / "newer")
     _run(tmp_path / "newer", "INSERT INTO migration VALUES (9999, 'later', '', 0)")
     (tmp_path / "cut").write_bytes(backup.read_bytes()[:-50])
@@ -352,7 +353,7 @@ def test_a_restored_store_is_for_its_owner_alone_and_has_nothing_beside_it(
     restored(SQLITE, tmp_path, backup)
     assert stat.S_IMODE((tmp_path / "clew.db").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.glob("clew.db*")] == ["clew.db"]
-    assert files.read_stamp(tmp_path / "clew.db") == files.STORE
+    assert read_stamp(tmp_path / "clew.db") == STORE
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at open files, as Linux can")

@@ -41,7 +41,7 @@ async def authorize_call(scope: OperationScope, call: C, given: Mapping[str, obj
 
 
 def _check_caller(callers: CallerKind, context: OperationContext) -> None:
-    if callers is CallerKind.LOCAL and context.viewer != LOCAL:
+    if callers in (CallerKind.LOCAL, CallerKind.OWNER) and context.viewer != LOCAL:
         raise CallFailed.from_code(ErrorCode.METHOD_NOT_FOUND)
     if callers is CallerKind.OWNER and not context.may_configure:
         raise CallFailed.from_code(

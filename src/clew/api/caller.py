@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from clew.core.scope import LOCAL
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -44,4 +45,8 @@ def get_caller(scope: AsgiScope) -> WebCaller | None:
 def limit_context(context: OperationContext, scope: AsgiScope) -> OperationContext:
     """Return the context for a request, with what its caller may see."""
     caller = get_caller(scope)
-    return context if caller is None else replace(context, viewer=caller.viewer)
+    if caller is None:
+        return context
+    # Who logged in with the token is its owner; who sees one scope changes nothing of all.
+    owns = context.may_configure and caller.viewer == LOCAL
+    return replace(context, viewer=caller.viewer, may_configure=owns)

@@ -133,3 +133,50 @@ def path(program: CliContext, as_json: bool) -> None:
 def schema(program: CliContext) -> None:
     """Print a JSON schema of config.toml (draft 2020-12), for editors that complete and check."""
     print_json(build_json_schema(program.load_features().catalog))
+
+
+@config.command(
+    "set",
+    epilog=format_examples(
+        "clew config set session.reset daily", """clew config set model.fallback '["offline"]'"""
+    ),
+)
+@click.argument("name")
+@click.argument("value")
+@json_option
+@pass_cli_context
+def set_command(program: CliContext, name: str, value: str, as_json: bool) -> None:
+    """Write one setting to config.toml; VALUE is written as after --set."""
+    settings = program.load_settings()
+    _write_setting(settings, name, _parse_value(settings, name, value), as_json=as_json)
+
+
+@config.command("unset", epilog=format_examples("clew config unset session.reset"))
+@click.argument("name")
+@json_option
+@pass_cli_context
+def unset_command(program: CliContext, name: str, as_json: bool) -> None:
+    """Remove one setting from config.toml, so that its default holds."""
+    _write_setting(program.load_settings(), name, None, as_json=as_json)
+
+
+def _parse_value(settings: Settings, name: str, text: str) -> object:
+    from clew.config.parsers import toml_or_text  # noqa: PLC0415  (help needs none)
+    from clew.plugin.loading import get_features  # noqa: PLC0415  (as above)
+
+    field = get_features(settings).catalog.find_field(tuple(name.split(".")))
+    if field is None or field.kind.secret:
+        return toml_or_text(text) if field is None or text.lstrip().startswith("{") else text
+    return field.kind.from_text(text)
+
+
+def _write_setting(settings: Settings, name: str, value: object, *, as_json: bool) -> None:
+    from clew.config import ensure_home  # noqa: PLC0415  (help needs none)
+    from clew.plugin.setting_change import change_setting  # noqa: PLC0415  (as above)
+
+    ensure_home(settings)
+    done = change_setting(settings, name, value)
+    if as_json:
+        print_json({"name": name, "file": str(done.file), "note": done.describe()})
+    else:
+        click.echo(done.describe())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -14,6 +15,7 @@ import structlog
 from clew.config import ensure_home
 from clew.config.introspection import iter_secret_texts
 from clew.core.redaction import Redactor
+from clew.recent_log import RECENT_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: A larger log file is rotated when the next program opens it.
 _MAX_FILE_SIZE: Final = 5_000_000
+#: Fields of a record that are kept by themselves.
+_COLUMNS: Final = ("timestamp", "level", "event")
 _JSON: Final = structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
@@ -93,6 +97,7 @@ def _configure_logging(settings: Settings, stream: TextIO, *, readable: bool) ->
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             RedactionProcessor(settings),
+            _keep_record,
             _console_renderer(stream) if readable else _JSON,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -144,6 +149,18 @@ class StdlibLogBridge(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger(record.name)
         log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+
+
+def _keep_record(_logger: object, _method: str, record: Any) -> Any:
+    """Keep a record in memory, for ``log.tail``; secrets were removed before."""
+    rest = {key: value for key, value in record.items() if key not in _COLUMNS}
+    RECENT_LOG.add(
+        at=str(record.get("timestamp", "")),
+        level=str(record.get("level", "info")),
+        event=str(record.get("event", "")),
+        detail=json.dumps(rest, ensure_ascii=False, default=str) if rest else "",
+    )
+    return record
 
 
 class RedactionProcessor:

@@ -26,6 +26,8 @@ class SettingField(Record):
     doc: str
     #: Describes a default that depends on the machine.
     default_doc: str | None
+    #: It is read at each use, so that a change applies to a running gateway.
+    live: bool = False
 
 
 def setting(
@@ -35,13 +37,15 @@ def setting(
     *,
     default_doc: str | None = None,
     shown: bool = True,
+    live: bool = False,
 ) -> T:
     """
     Declare a field of a section as a setting.
 
-    One that is not ``shown`` (a URL may hold a password) is left out of ``repr``.
+    One that is not ``shown`` (a URL may hold a password) is left out of ``repr``. One that is
+    ``live`` is read with ``SettingsSection.get`` at each use: a change applies at once.
     """
-    made = SettingField(kind=kind, default=default, doc=doc, default_doc=default_doc)
+    made = SettingField(kind=kind, default=default, doc=doc, default_doc=default_doc, live=live)
     return field(default=default, repr=shown, metadata={"key": made})
 
 

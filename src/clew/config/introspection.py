@@ -46,6 +46,8 @@ class SettingDescription(Record):
     doc: str
     #: A JSON schema of the value.
     schema: Mapping[str, object]
+    #: A change applies to a running gateway.
+    live: bool
 
 
 def describe_settings(catalog: SettingsCatalog = CORE_CATALOG) -> list[SettingDescription]:
@@ -78,6 +80,7 @@ def _describe_setting(path: tuple[str, ...], key: SettingField) -> SettingDescri
         default_doc=key.default_doc,
         doc=key.doc,
         schema=key.kind.schema,
+        live=key.live,
     )
 
 

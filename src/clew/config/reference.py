@@ -39,7 +39,7 @@ A setting has one name everywhere:
 
 The first of these that says something wins, then the default. `clew config show` prints every value and
 where it comes from, `clew config check` what is wrong with them, `clew config schema` a JSON schema for
-editors. Unknown settings are errors that name the nearest known one.
+editors; `clew config set NAME VALUE` writes one, and `clew config unset NAME` removes it. Unknown settings are errors that name the nearest known one.
 
 `CLEW_HOME` (or `clew --home PATH`) is the folder that holds everything; by default the platform's user data folder
 for `clew`.

@@ -10,13 +10,19 @@ import tempfile
 import tomllib
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from clew.config.fields import env_name
 from clew.config.load import load_settings
+from clew.config.lookup import CORE_CATALOG
 from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from clew.config.lookup import SettingsCatalog
+    from clew.config.settings import Settings
 
 _DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BACKUP_NAME: Final = "config.toml.before"
@@ -25,10 +31,27 @@ BACKUP_NAME: Final = "config.toml.before"
 CONFIG_NAME: Final = "config.toml"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
+_NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
-def write_setting(home: Path, name: str, value: object) -> Path:
+
+def _find_none(_: Settings) -> Sequence[str]:
+    return ()
+
+
+def write_setting(
+    home: Path,
+    name: str,
+    value: object,
+    *,
+    catalog: SettingsCatalog = CORE_CATALOG,
+    environ: Mapping[str, str] = _NO_VARIABLES,
+    find_problems: Callable[[Settings], Sequence[str]] = _find_none,
+) -> Path:
     """
     Set one setting (``section.key``) in a folder's ``config.toml``; ``None`` removes it.
+
+    The new file must be one with which ``environ`` can be used, without what it says of this
+    setting. ``find_problems`` returns what is wrong with its settings, beside their types.
 
     :raises UsageError: if there is no such setting, the value cannot be used, or the layout
         of the file does not allow the edit
@@ -41,12 +64,19 @@ def write_setting(home: Path, name: str, value: object) -> Path:
     before = file.read_text(encoding="utf-8-sig") if file.is_file() else ""
     written = None if value is None else to_toml(value)
     after = edit_toml(before, {(".".join(path), key): written})
-    _check_loadable(after, home)
+    others = {one: text for one, text in environ.items() if one != env_name((*path, key))}
+    _check_loadable(after, home, catalog, others, find_problems)
     atomic_write(file, after)
     return file
 
 
-def _check_loadable(content: str, home: Path) -> None:
+def _check_loadable(
+    content: str,
+    home: Path,
+    catalog: SettingsCatalog,
+    environ: Mapping[str, str],
+    find_problems: Callable[[Settings], Sequence[str]],
+) -> None:
     """
     Check that the settings can be loaded.
 
@@ -55,7 +85,9 @@ def _check_loadable(content: str, home: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / CONFIG_NAME).write_text(content, encoding="utf-8")
         try:
-            load_settings(home=Path(folder), environ={})
+            loaded = load_settings(home=Path(folder), environ=environ, catalog=catalog)
+            if problems := find_problems(loaded):
+                raise SettingsError(*problems)
         except SettingsError as error:
             told = [each.replace(folder, str(home)) for each in error.problems]
             raise SettingsError(*told) from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self
 
+from clew.agent.tool_listing import list_agent_tools
 from clew.agent.tool_names import list_tool_names
 from clew.config.workspaces import name_place
 from clew.core import scope as scopes
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from clew.core.health import ChannelHealth
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import AcceptResult, IdempotencyKey, InboxItem
+    from clew.core.listed_tool import ListedTool
     from clew.core.scope import Scope
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
@@ -127,6 +129,10 @@ class Engine(ConversationQueries):
         """Return the names of the agent's tools."""
         loop = self._services.loop
         return list_tool_names(loop.agent, loop.toolsets)
+
+    def list_own_tools(self) -> list[ListedTool]:
+        """Return the tools of the agent itself, without those of features."""
+        return list_agent_tools(self._services.loop.agent)
 
     @property
     def is_traced(self) -> bool:

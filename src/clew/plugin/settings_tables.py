@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,13 @@ class SettingsSection(Generic[T]):
         """Take the values from the settings; defaults where they were loaded without it."""
         found = settings.sections.get(self.table)
         self._value = found if isinstance(found, self.kind) else self.kind()
+
+    def take_over(self, settings: Settings, name: str) -> None:
+        """Take one value from newer settings; the code of the feature reads it at each use."""
+        newer = settings.sections.get(self.table)
+        if isinstance(newer, self.kind) and self._value is not None:
+            changed = {name: getattr(newer, name)}
+            self._value = cast("T", replace(cast("Any", self._value), **changed))
 
     def get(self) -> T:
         """

@@ -10,9 +10,9 @@ from clew.commands.completion import complete_input as completed
 from clew.commands.runner import CommandRunner
 from clew.config.introspection import effective_values
 from clew.config.settings import OFFLINE
-from clew.config.toml_edit import write_setting
 from clew.core.scope import LOCAL
 from clew.distribution import VERSION
+from clew.plugin.setting_change import change_setting
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.openrpc import build_openrpc
 from clew.wire.results import (
@@ -32,9 +32,6 @@ from clew.wire.results import (
 if TYPE_CHECKING:
     from clew.api.operation_call import OperationCall
     from clew.wire import params
-
-#: Settings are read once, at process start.
-_RESTART_HINT = "stop clew serve, or the terminal UI, and start it again"
 
 
 async def list_commands(call: OperationCall, given: params.NoParams) -> Commands:
@@ -94,11 +91,10 @@ async def get_config(call: OperationCall, given: params.ConfigGetParams) -> Sett
 
 
 async def set_config(call: OperationCall, given: params.ConfigSetParams) -> SettingWritten:
-    file = await asyncio.to_thread(
-        write_setting, call.context.settings.home, given.key, given.value
+    done = await asyncio.to_thread(change_setting, call.context.settings, given.key, given.value)
+    return SettingWritten(
+        key=given.key, file=str(done.file), restart=not done.applied, note=done.describe()
     )
-    note = f"{given.key} is written to {file} and holds once clew is started again: {_RESTART_HINT}"
-    return SettingWritten(key=given.key, file=str(file), restart=True, note=note)
 
 
 async def list_models(call: OperationCall, given: params.ModelListParams) -> Models:

@@ -14,9 +14,11 @@ class FilesSettings(Record):
         integer_type(least=1),
         30,
         "Days for which a version is kept. After that `/undo files` cannot undo the change.",
+        live=True,
     )
     keep_size: int = setting(
         integer_type(least=1, unit="MB"),
         1024,
         "Size that all versions together may have, in MB; the oldest go first.",
+        live=True,
     )

@@ -54,6 +54,7 @@ class ScheduleSettings(Record):
         integer_type(least=1),
         90,
         "Days for which the log of a job is kept, and a job that has ended.",
+        live=True,
     )
 
 

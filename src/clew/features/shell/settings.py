@@ -20,4 +20,5 @@ class ShellSettings(Record):
         120,
         "Seconds that a call waits for its command. After that the command goes on in the "
         "background, and the model is told its end. It is stopped after `sandbox.seconds`.",
+        live=True,
     )

@@ -36,10 +36,12 @@ class WebSettings(Record):
         (),
         "Hosts (`example.org`, `*.example.org`, `*` for all) that may be fetched from without "
         "asking, even after the conversation has read text of strangers.",
+        live=True,
     )
     allow_private: tuple[str, ...] = setting(
         TEXTS,
         (),
         "Hosts that may be fetched from although they are on this machine or in a private network. "
         "Addresses that give away credentials of the machine are refused even so.",
+        live=True,
     )

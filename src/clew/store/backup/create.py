@@ -15,6 +15,7 @@ from clew.store.copying import target
 from clew.store.copying.copy import CopyResult, CopySource, copy_rows
 from clew.store.copying.tables import count_table_rows
 from clew.store.feature_migrations import create_feature_tables, read_feature_statements
+from clew.store.file_header import UNFINISHED
 from clew.store.migrate import migrate_schema, read_applied_migrations
 from clew.store.opening import open_sync_store, sqlite_path
 from clew.store.sqlite.page_copy import PageCopyResult, copy_pages
@@ -134,7 +135,7 @@ def _copy_by_rows(
     os.ftruncate(unfinished.descriptor, 0)
     done = source.read(read_applied_migrations) or {}
     with open_exclusive(unfinished.path) as copy:
-        copy.finalize_file(stamp=files.UNFINISHED)
+        copy.finalize_file(stamp=UNFINISHED)
         copy.write(migrate_schema, only=done)
         tables = source.read(read_feature_statements, "sqlite")
         copy.write(create_feature_tables, tables)

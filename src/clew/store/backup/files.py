@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from clew.errors import StoreDamaged, UsageError
-from clew.store.sqlite.opening import APPLICATION_ID
+from clew.store.file_header import MAGIC, STORE, read_stamp
 from clew.store.sqlite.page_copy import INCOMPLETE_HEADER
 from clew.store.sqlite.staged_files import find_log_files, lock_file, sync_directory
 
@@ -16,26 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-#: ``user_version`` of a store (not a backup), and of an unfinished backup.
-STORE, UNFINISHED = 0, 1
-_MAGIC: Final = b"SQLite format 3\0"
 # Follows the last page, where SQLite does not look: its header has the number of pages.
 _SEAL: Final = "\nclew backup sha256 {}\n"
 _SEAL_SIZE: Final = len(_SEAL.format("0" * 64))
 _CHUNK: Final = 1 << 20
-
-
-def read_stamp(path: Path) -> int | None:
-    """
-    Return when a backup was taken, or ``STORE``, or ``UNFINISHED``.
-
-    In seconds since the epoch; ``None`` if the file is not one of our databases. Reads only
-    the first bytes of the file.
-    """
-    with path.open("rb") as file:
-        header = file.read(100)
-    ours = header[:16] == _MAGIC and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
-    return int.from_bytes(header[60:64], "big") if ours else None
 
 
 def write_seal(descriptor: int) -> None:
@@ -96,7 +80,7 @@ def reject_foreign_files(file: Path, *, keep: int) -> None:
 def _may_replace(path: Path) -> bool:
     if path.name.endswith(".partial"):
         with path.open("rb") as file:
-            return file.read(16) in (b"", _MAGIC, INCOMPLETE_HEADER)
+            return file.read(16) in (b"", MAGIC, INCOMPLETE_HEADER)
     return path.stat().st_size == 0 or read_stamp(path) not in (None, STORE)
 
 

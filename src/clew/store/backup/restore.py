@@ -15,6 +15,7 @@ from clew.store.backup.verification import verify_store_file
 from clew.store.copying.copy import CopySource
 from clew.store.copying.migrate_store import transfer_rows
 from clew.store.copying.tables import count_table_rows
+from clew.store.file_header import STORE, UNFINISHED, read_stamp
 from clew.store.migrate import find_pending_migrations, migrate_schema
 from clew.store.opening import open_staged_store, sqlite_path
 from clew.store.sqlite.staged_files import translate_os_errors
@@ -66,7 +67,7 @@ def restore_backup(
     file = file.absolute()
     with translate_os_errors(file):
         stamp = _check_backup_file(file, sqlite_path(url, home=home))
-        if stamp != files.STORE:
+        if stamp != STORE:
             _verify_seal(file, tell)
         with open_read_only(file) as kept, open_staged_store(url, home=home) as place:
             try:
@@ -81,7 +82,7 @@ def restore_backup(
                     f"{error}: with --replace the backup takes its place, and it is kept under "
                     "another name"
                 ) from error
-    taken_at = datetime.fromtimestamp(stamp, UTC) if stamp != files.STORE else None
+    taken_at = datetime.fromtimestamp(stamp, UTC) if stamp != STORE else None
     return RestoreResult(
         file=file,
         taken_at=taken_at,
@@ -101,12 +102,12 @@ def _check_backup_file(file: Path, store: Path | None) -> int:
         raise UsageError(f"{file} is not a file: name the file of a backup")
     if store is not None and store.exists() and store.samefile(file):
         raise UsageError(f"{file} is the store itself: name the file of a backup")
-    stamp = files.read_stamp(file)
+    stamp = read_stamp(file)
     if stamp is None:
         raise StoreUnusable(
             f"{file} is not a backup, or its beginning is damaged; nothing was changed"
         )
-    if stamp == files.UNFINISHED:
+    if stamp == UNFINISHED:
         raise StoreUnusable(f"{file} is a backup that was never finished; nothing was changed")
     return stamp
 

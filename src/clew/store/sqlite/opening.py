@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from clew.errors import StoreUnusable
+from clew.store.file_header import APPLICATION_ID
 from clew.store.sqlite.driver import fetch_rows
 from clew.store.sqlite.errors import translate_error
 from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
@@ -26,9 +27,6 @@ MIN_SQLITE_VERSION = (3, 51, 3)
 LOCK_TIMEOUT = 10.0
 #: The write-ahead log is cut to this size, in bytes.
 JOURNAL_LIMIT = 64 * 1024 * 1024
-
-#: The application id in the header of our files: "Clew".
-APPLICATION_ID = 0x436C6577
 
 _creating = threading.Lock()
 _NO_DATABASE = "{} is not a database: move it away, or name another file"
