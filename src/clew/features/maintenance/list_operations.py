@@ -117,7 +117,7 @@ class ToolShape(WireModel):
     feature: str
 
 
-class ToolList(WireModel):
+class ListedTools(WireModel):
     items: list[ToolShape]
     #: The level at which commands run.
     sandbox: str
@@ -141,11 +141,11 @@ async def _list_plugins(call: OperationCall, given: NoParams) -> PluginList:
     return PluginList.model_validate({"items": found, "problems": problems})
 
 
-async def _list_tools(call: OperationCall, given: NoParams) -> ToolList:
+async def _list_tools(call: OperationCall, given: NoParams) -> ListedTools:
     settings = call.context.settings
     found = list_tools(settings, call.engine.list_own_tools())
     items = [one.fields for one in found]
-    return ToolList.model_validate({"items": items, "sandbox": settings.sandbox.level})
+    return ListedTools.model_validate({"items": items, "sandbox": settings.sandbox.level})
 
 
 OPERATIONS: Final[Mapping[str, AnyOperation]] = {
@@ -188,7 +188,7 @@ OPERATIONS: Final[Mapping[str, AnyOperation]] = {
         RpcMethod(
             name="tool.list",
             params=NoParams,
-            result=ToolList,
+            result=ListedTools,
             summary="The tools of the agent: effect, default, rules, and whose they are.",
         ),
         _list_tools,
