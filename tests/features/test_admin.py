@@ -251,6 +251,7 @@ async def test_running_turns_show_their_calls_holder_and_queue(
         found = await office.get("turns")
         assert talk.title is None
         running, asking = found["items"]
+        assert (running["text"], asking["text"]) == ("a: look", "c: pay")
         assert running["conversation"] == first.conversation_id
         assert [one["tool"] for one in running["calls"]] == ["look"]
         assert (running["state"], running["stopping"]) == ("running", False)

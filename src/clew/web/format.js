@@ -31,6 +31,20 @@ export function formatDuration(milliseconds) {
 }
 
 /**
+ * How long something lasts, roughly: `8 s`, `5 min`, `3 h`, `12 days`.
+ *
+ * @param {number} milliseconds
+ */
+export function formatAge(milliseconds) {
+  const past = Math.max(0, milliseconds)
+  if (past < MINUTE) return `${Math.floor(past / 1000)} s`
+  if (past < 60 * MINUTE) return `${Math.floor(past / MINUTE)} min`
+  if (past < DAY) return `${Math.floor(past / (60 * MINUTE))} h`
+  const days = Math.floor(past / DAY)
+  return days === 1 ? "1 day" : `${days} days`
+}
+
+/**
  * When something was: the time of today, else the day.
  *
  * @param {string} moment

@@ -780,6 +780,7 @@ export interface RunningTurn {
   since: string
   steps: number
   model: string | null
+  text: string
   calls: Array<RunningCall>
   holder: LeaseHolder | null
 }

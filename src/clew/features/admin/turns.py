@@ -59,6 +59,8 @@ class RunningTurn(WireModel):
     #: Steps that are complete: answers of the model.
     steps: int
     model: str | None
+    #: The beginning of what it answers.
+    text: str
     calls: list[RunningCall]
     #: Null if nobody works on it now.
     holder: LeaseHolder | None
@@ -114,6 +116,7 @@ def _describe_turn(turn: OpenTurn, found: Activity) -> RunningTurn:
         since=format_timestamp(turn.started_at) or "",
         steps=turn.steps,
         model=turn.model,
+        text=turn.text,
         calls=[_describe_call(one) for one in found.calls if one.turn == turn.id],
         holder=_describe_holder(turn, found),
     )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Queued inputs that are shown of one conversation.
 MAX_SHOWN: Final = 5
+#: Characters that are shown of a text.
+MAX_TEXT: Final = 200
 
 
 class OpenCall(Record):
@@ -44,6 +46,8 @@ class OpenTurn(Record):
     stop: StopRequest | None
     steps: int
     model: str | None
+    #: The beginning of what it answers.
+    text: str
     started_at: datetime
     owner: str | None
     lease_until: datetime | None
@@ -79,14 +83,16 @@ _TURNS: Final = RecordQuery(
     OpenTurn,
     """
     SELECT t.id, t.conversation_id AS conversation, c.title, c.scope, t.state, t.stop, t.steps,
-           t.model, t.started_at, l.owner, l.expires_at AS lease_until
+           t.model, e.text, t.started_at, l.owner, l.expires_at AS lease_until
     FROM turn t
     JOIN conversation c ON c.id = t.conversation_id
     JOIN lease l ON l.conversation_id = t.conversation_id
+    JOIN entry e ON e.conversation_id = t.conversation_id AND e.seq = t.first_seq
     """,
     {
         "state": TurnState,
         "stop": StopRequest,
+        "text": lambda text: text[:MAX_TEXT],
         "started_at": from_millis,
         "lease_until": from_millis,
     },
@@ -108,13 +114,13 @@ _QUEUED: Final = RecordQuery(
     # The number of the place, and how many there are, are those of open inputs alone.
     """
     FROM (
-        SELECT id, conversation_id, kind, substr(text, 1, 200) AS text, received_at, n,
+        SELECT id, conversation_id, kind, text, received_at, n,
                row_number() OVER (PARTITION BY conversation_id ORDER BY n) AS place,
                count(*) OVER (PARTITION BY conversation_id) AS waiting
         FROM inbox WHERE outcome IS NULL
     ) i JOIN conversation c ON c.id = i.conversation_id
     """,
-    {"kind": InboxKind, "received_at": from_millis},
+    {"kind": InboxKind, "text": lambda text: text[:MAX_TEXT], "received_at": from_millis},
 )
 
 

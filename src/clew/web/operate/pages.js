@@ -13,10 +13,20 @@ export const OPERATE_GROUPS = [
   {
     title: "Work",
     pages: [
+      { name: "activity", title: "Activity", needs: "turn.list", load: () => import("./activity.js") },
       { name: "jobs", title: "Jobs", needs: "job.list", load: () => import("./jobs.js") },
       { name: "goals", title: "Goals", needs: "goal.list", load: () => import("./goals.js") },
       { name: "agents", title: "Delegated work", needs: "agent.list", load: () => import("./agents.js") },
       { name: "processes", title: "Processes", needs: "process.list", load: () => import("./processes.js") },
+      { name: "usage", title: "Tokens and cost", needs: "usage.summary", load: () => import("./usage.js") },
+    ],
+  },
+  {
+    title: "Chat platforms",
+    pages: [
+      { name: "channels", title: "Channels", needs: "channel.list", load: () => import("./channels.js") },
+      { name: "people", title: "People", needs: "person.list", load: () => import("./people.js") },
+      { name: "deliveries", title: "Deliveries", needs: "delivery.list", load: () => import("./deliveries.js") },
     ],
   },
   {

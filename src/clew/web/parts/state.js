@@ -5,8 +5,8 @@ import { html } from "../lib.js"
 const GOOD = new Set(["active", "on", "running", "up", "connected", "trusted", "done", "delivered", "achieved", "fired"])
 const BAD = new Set(["failed", "lost", "down", "refused", "degraded", "changed", "needs login", "needs a login", "given_up"])
 
-/** @param {{ name: string, why?: string | null }} props */
-export function State({ name, why }) {
+/** @param {{ name: string, words?: string, why?: string | null }} props */
+export function State({ name, words, why }) {
   const kind = GOOD.has(name) ? "good" : BAD.has(name) ? "bad" : ""
-  return html`<span class=${`state ${kind}`}>${name.replaceAll("_", " ")}</span>${why && html`<div class="hint">${why}</div>`}`
+  return html`<span class=${`state ${kind}`}>${words ?? name.replaceAll("_", " ")}</span>${why && html`<div class="hint">${why}</div>`}`
 }
