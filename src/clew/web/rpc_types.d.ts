@@ -68,6 +68,24 @@ export interface Attachment {
   data: string
 }
 
+export interface BackupList {
+  items: Array<BackupShape>
+  folder: string
+}
+
+export interface BackupPagesShape {
+  all: number
+  written: number
+}
+
+export interface BackupShape {
+  name: string
+  file: string
+  taken_at: string
+  size: number
+  restore: string
+}
+
 export interface BranchParams {
   conversation: string
   at?: number | null
@@ -204,6 +222,21 @@ export interface ConversationShape {
   sessions: Array<SessionShape>
 }
 
+export interface CreateBackupParams {
+  name?: string
+  keep?: number
+}
+
+export interface CreatedBackupShape {
+  file: string
+  taken_at: string
+  size: number
+  pages: BackupPagesShape | null
+  counts: Record<string, any>
+  older: Array<string>
+  repairable: Array<string>
+}
+
 export interface DeletedNotice {
   conversation: string
   session: string
@@ -255,6 +288,18 @@ export interface Description {
   info: Record<string, any>
   methods: Array<Record<string, any>>
   components: Record<string, any>
+}
+
+export interface DoctorFindingShape {
+  level: string
+  what: string
+  detail: string
+  fix: string | null
+}
+
+export interface DoctorReportShape {
+  ok: boolean
+  findings: Array<DoctorFindingShape>
 }
 
 export interface EditFactParams {
@@ -529,9 +574,27 @@ export interface ListTasksParams {
   done?: boolean
 }
 
+export interface ListedTools {
+  items: Array<ToolShape>
+  sandbox: string
+}
+
 export interface LogParams {
   job: string
   limit?: number
+}
+
+export interface LogRecordShape {
+  number: number
+  at: string
+  level: string
+  event: string
+  detail: string
+}
+
+export interface LogShape {
+  items: Array<LogRecordShape>
+  last: number
 }
 
 export interface LoginList {
@@ -628,6 +691,26 @@ export interface PersonShape {
   changed_at: string
   code_until: string | null
   approved_by: string | null
+}
+
+export interface PluginList {
+  items: Array<PluginShape>
+  problems: Array<string>
+}
+
+export interface PluginShape {
+  name: string
+  kind: string
+  state: string
+  about: string
+  settings: string | null
+  tools: Array<string>
+  chat_commands: Array<string>
+  commands: Array<string>
+  channels: Array<string>
+  operations: Array<string>
+  services: Array<string>
+  periodic: Array<string>
 }
 
 export interface ProcessInputParams {
@@ -759,6 +842,10 @@ export interface RoundsParams {
   limit?: number
 }
 
+export interface RunDoctorParams {
+  offline?: boolean
+}
+
 export interface RunParams {
   text: string
   conversation?: string
@@ -813,6 +900,46 @@ export interface SetGoalParams {
   text: string
   rounds?: number | null
   budget?: number | null
+}
+
+export interface SetSettingParams {
+  name: string
+  value: any
+}
+
+export interface SettingChangeShape {
+  name: string
+  file: string
+  restart: boolean
+  applied: boolean
+  note: string
+}
+
+export interface SettingInfoList {
+  items: Array<SettingInfoShape>
+  file: string
+}
+
+export interface SettingInfoShape {
+  name: string
+  section: string
+  type: string
+  expects: string
+  choices: Array<string> | null
+  minimum: number | null
+  maximum: number | null
+  is_list: boolean
+  secret: boolean
+  value: any
+  default: any
+  default_note: string | null
+  source: string
+  place: string
+  help: string
+  environment: string | null
+  restart: boolean
+  pending: boolean
+  template: boolean
 }
 
 export interface SettingList {
@@ -928,6 +1055,24 @@ export interface Status {
   usage: UsageShape
 }
 
+export interface StoreFindingShape {
+  check: string
+  conversation: string | null
+  seq: number | null
+  detail: string
+  repair: string | null
+  decide: string | null
+  repaired: boolean
+}
+
+export interface StoreReportShape {
+  clean: boolean
+  checked: Record<string, any>
+  findings: Array<StoreFindingShape>
+  unchecked: Array<string>
+  left_alone?: Record<string, any>
+}
+
 export interface SubmitParams {
   session_id: string
   text: string
@@ -954,6 +1099,12 @@ export interface Subscribed {
   session: string
   after: number
   seq: number
+}
+
+export interface TailParams {
+  after?: number
+  level?: "debug" | "info" | "warning" | "error" | "critical"
+  limit?: number
 }
 
 export interface TaskAnswer {
@@ -1012,6 +1163,25 @@ export interface ToolNotice {
   tool: string
   args: string
   status: string | null
+}
+
+export interface ToolRuleShape {
+  rule: number
+  then: string
+}
+
+export interface ToolRulesShape {
+  every: ToolRuleShape | null
+  some: Array<ToolRuleShape>
+}
+
+export interface ToolShape {
+  name: string
+  effect: string | null
+  default: string
+  rules: ToolRulesShape
+  untrusted: boolean
+  feature: string
 }
 
 export interface TrustSkillParams {
@@ -1223,6 +1393,16 @@ export interface Methods {
   "channel.list": { params: {  }, result: ChannelList }
   "turn.list": { params: {  }, result: TurnList }
   "usage.summary": { params: { by?: "day" | "model" | "conversation" | "channel" | "person"; since?: string | null; until?: string | null; offset?: number }, result: UsageSummary }
+  "setting.list": { params: {  }, result: SettingInfoList }
+  "setting.set": { params: { name: string; value: any }, result: SettingChangeShape }
+  "check.run": { params: {  }, result: StoreReportShape }
+  "check.repair": { params: {  }, result: StoreReportShape }
+  "doctor.run": { params: { offline?: boolean }, result: DoctorReportShape }
+  "backup.list": { params: {  }, result: BackupList }
+  "backup.create": { params: { name?: string; keep?: number }, result: CreatedBackupShape }
+  "log.tail": { params: { after?: number; level?: "debug" | "info" | "warning" | "error" | "critical"; limit?: number }, result: LogShape }
+  "plugin.list": { params: {  }, result: PluginList }
+  "tool.list": { params: {  }, result: ListedTools }
 }
 
 export type Notice = DeletedNotice | DeltaNotice | EndedNotice | EntryNotice | RetractedNotice | SnapshotNotice | StateNotice | ToolNotice | TurnBegunNotice | TurnClosedNotice
