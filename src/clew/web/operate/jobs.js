@@ -2,6 +2,7 @@
 
 import { html, useState } from "../lib.js"
 import { ActionButton } from "../parts/action_button.js"
+import { Checkbox } from "../parts/checkbox.js"
 import { ConversationLink } from "../parts/conversation_link.js"
 import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
@@ -148,18 +149,12 @@ export function Page({ rest: [shown = ""] }) {
     resource=${jobs}
     actions=${html`<button type="button" class="primary" onClick=${() => addJob(jobs.reload)}>Add a job</button>`}
   >
-    <div class="toolbar">
-      <label class="check">
-        <input type="checkbox" checked=${isAll} onChange=${(/** @type {any} */ event) => setAll(event.currentTarget.checked)} />
-        Also those that have ended
-      </label>
-    </div>
+    <${Checkbox} label="Also those that have ended" isChecked=${isAll} set=${setAll} />
     <${DataTable}
       label="Jobs"
       empty="No jobs yet. Add one here, or ask the agent to remind you of something."
       rows=${jobs.value?.items ?? []}
       columns=${columns}
-      keyOf=${(/** @type {JobShape} */ job) => job.id}
       detail=${(/** @type {JobShape} */ job) => job.id === shown && html`<${JobLog} job=${job.id} />`}
     />
   <//>`

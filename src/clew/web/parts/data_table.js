@@ -16,11 +16,11 @@ import { html } from "../lib.js"
  * @param {string} props.label what the rows are, for screen readers
  * @param {Column<T>[]} props.columns
  * @param {T[]} props.rows
- * @param {(row: T) => string} props.keyOf
+ * @param {(row: T) => string} [props.keyOf] its id, if nothing is said
  * @param {string} props.empty what is said where there are none
  * @param {(row: T) => any} [props.detail] what follows a row over the whole width
  */
-export function DataTable({ label, columns, rows, keyOf, empty, detail }) {
+export function DataTable({ label, columns, rows, empty, detail, keyOf = (row) => /** @type {any} */ (row).id }) {
   if (!rows.length) return html`<p class="empty">${empty}</p>`
   return html`<div class="table-frame">
     <table class="data" aria-label=${label}>

@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from "../lib.js"
 import { messageOf } from "../stores/client.js"
 import { question } from "../stores/dialog.js"
+import { Checkbox } from "./checkbox.js"
 
 /** @import { Field, Question } from "../stores/dialog.js" */
 
@@ -18,14 +19,8 @@ function FieldInput({ field, value, set }) {
     onInput: (/** @type {any} */ event) => set(event.currentTarget.value),
   }
   if (field.kind === "check") {
-    return html`<label class="check">
-      <input
-        type="checkbox"
-        checked=${value === "yes"}
-        onChange=${(/** @type {any} */ event) => set(event.currentTarget.checked ? "yes" : "")}
-      />
-      ${field.label}
-    </label>`
+    const setChecked = (/** @type {boolean} */ isChecked) => set(isChecked ? "yes" : "")
+    return html`<${Checkbox} label=${field.label} isChecked=${value === "yes"} set=${setChecked} />`
   }
   return html`<div class="dialog-field">
     <label for=${id}>${field.label}</label>
