@@ -192,7 +192,9 @@ def test_one_more_browser_is_let_in_by_a_link_and_logged_out_by_the_keyboard(
 ) -> None:
     with visiting(browser, gateway) as visit:
         page = open_page(visit, "logins")
-        before = page.locator("table.data tbody tr").count()
+        rows = page.locator("table.data tbody tr")
+        expect(rows).not_to_have_count(0)
+        before = rows.count()
         page.get_by_role("button", name="Let one more in").click()
         link = page.get_by_label("Address").inner_text()
         other = browser.new_context(user_agent="Another/1.0")
@@ -201,7 +203,6 @@ def test_one_more_browser_is_let_in_by_a_link_and_logged_out_by_the_keyboard(
             guest.goto(link)
             expect(guest.locator("#composer")).to_be_visible()
             page.reload()
-            rows = page.locator("table.data tbody tr")
             expect(rows).to_have_count(before + 1)
             assert visit.find_barriers() == []
             rows.filter(has_text="Another").get_by_role("button", name="Log out").focus()
