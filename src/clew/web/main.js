@@ -70,6 +70,7 @@ async function main() {
   loginTrouble.value = await takeCode()
   start(await checkLogin())
   // Until now the page shows what it came with.
+  root?.replaceChildren()
   if (root) render(html`<${App} />`, root)
   deliver()
 }
