@@ -143,6 +143,35 @@ async def test_a_compaction_says_what_it_did_and_can_be_undone(
     assert "no compaction to undo" in nothing["message"]
 
 
+async def test_the_lineage_has_the_origin_the_summaries_and_the_branches(server: Server) -> None:
+    for number in range(3):
+        await server.say(f"river {number}: {LONG}")
+    done = await _post(server, "talk", "compact", {})
+    copy = await _post(server, "talk", "branch", {"at": 2, "title": "Aside", "name": "aside"})
+    found = await _lineage(server, "talk")
+    start, compacted = found["sessions"]
+    assert (start["opened_by"], start["summary"], start["kept_from"]) == ("start", None, None)
+    assert compacted["id"] == done["session"]
+    assert (compacted["opened_by"], compacted["opened_seq"]) == ("compression", 6)
+    assert compacted["summary"] == SUMMARY.strip()
+    assert 2 <= compacted["kept_from"] <= 6
+    assert found["origin"] is None
+    assert [(one["id"], one["seq"], one["title"]) for one in found["branches"]] == [
+        (copy["id"], 2, "Aside")
+    ]
+    other = await _lineage(server, "aside")
+    assert (other["origin"]["id"], other["origin"]["seq"]) == (found["conversation"], 2)
+    await server.http.delete(f"/api/conversations/{copy['id']}")
+    assert (await _lineage(server, "talk"))["branches"] == []
+    gone = await server.http.get("/api/conversations/none/lineage")
+    assert problem(gone, 404)["code"] == "not_found"
+
+
+async def _lineage(server: Server, name: str) -> Any:
+    answer = await server.http.get(f"/api/conversations/{name}/lineage")
+    return shaped(answer, models.LineageShape)
+
+
 async def test_a_compaction_with_nothing_to_do_says_so_and_asks_no_model(
     server: Server, model: Summarising
 ) -> None:

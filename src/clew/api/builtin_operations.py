@@ -71,6 +71,12 @@ _ENTRIES = HttpBinding(
     answer="One page",
     query=schemas.EntriesQueryParams,
 )
+_LINEAGE = HttpBinding(
+    method="GET",
+    path=f"{CONVERSATION_PATH}/lineage",
+    summary="Its origin, its sessions with their summaries, and its branches",
+    answer="The lineage",
+)
 _SUBMIT = HttpBinding(
     method="POST",
     path=f"{CONVERSATION_PATH}/messages",
@@ -166,6 +172,7 @@ _CONVERSATIONS = (
     _concurrent(methods.SEARCH, conversations.search_messages, CLIENTS, _SEARCH),
     SHOW_CONVERSATION,
     _concurrent(methods.ENTRIES, conversations.list_entries, ONE_CONVERSATION, _ENTRIES),
+    _concurrent(methods.LINEAGE, conversations.show_lineage, ONE_CONVERSATION, _LINEAGE),
     STREAM_EVENTS,
     _ordered(
         methods.SUBMIT,

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.scope import Scope
+    from clew.engine.lineage import SessionSummary
     from clew.store.contract import Store
     from clew.store.search import SearchPage
+    from clew.store.transactions.lineage import Lineage
     from clew.store.transactions.listing import ConversationPage
     from clew.store.transactions.undelete import DeletedConversation
     from clew.store.transactions.views import (
@@ -178,6 +180,18 @@ class ConversationQueries:
         """
         await self._require_visible(conversation, conversation, viewer)
         return await self._store.read(conversation_state.get_conversation_state, conversation)
+
+    async def read_lineage(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> tuple[Lineage, dict[str, SessionSummary]]:
+        """
+        Return where a conversation comes from, its sessions with their summaries, its branches.
+
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
+        """
+        from clew.engine.lineage import read_lineage  # noqa: PLC0415  (the model library: a second)
+
+        return await read_lineage(self._store, conversation, viewer=viewer)
 
     async def inspect_context(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL

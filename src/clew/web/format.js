@@ -62,6 +62,15 @@ export function formatWhen(moment, now = Date.now()) {
   return then.toLocaleDateString([], { month: "short", day: "numeric" })
 }
 
+/**
+ * A day and a time, in full.
+ *
+ * @param {string} moment
+ */
+export function formatMoment(moment) {
+  return new Date(moment).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })
+}
+
 /** Characters that are not seen, or that turn the direction of what is read. */
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu

@@ -2,6 +2,7 @@
 
 import { html, render, signal, useEffect } from "./lib.js"
 import { ChatPage, NewPage } from "./pages/chat.js"
+import { LineagePage } from "./pages/lineage.js"
 import { LoginPage } from "./pages/login.js"
 import { OperateRoute } from "./pages/operate.js"
 import { Dialogs } from "./parts/dialog.js"
@@ -20,6 +21,7 @@ const loginTrouble = signal("")
 const PAGES = {
   new: () => html`<${NewPage} />`,
   c: ([name = "main", at]) => html`<${ChatPage} name=${name} at=${Number(at) || undefined} />`,
+  history: ([name = "main"]) => html`<${LineagePage} name=${name} />`,
   operate: ([name = "jobs", ...rest]) => html`<${OperateRoute} name=${name} rest=${rest} />`,
 }
 

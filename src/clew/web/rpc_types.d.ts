@@ -535,6 +535,24 @@ export interface LineShape {
   message: any
 }
 
+export interface LineageSessionShape {
+  id: string
+  opened_at: string
+  opened_by: string
+  opened_seq: number
+  ended_at: string | null
+  end_reason: string | null
+  summary: string | null
+  kept_from: number | null
+}
+
+export interface LineageShape {
+  conversation: string
+  origin: RelativeShape | null
+  sessions: Array<LineageSessionShape>
+  branches: Array<RelativeShape>
+}
+
 export interface ListDeliveriesParams {
   state?: "failed" | "open" | "all"
   channel?: string | null
@@ -774,6 +792,13 @@ export interface QueuedShape {
 export interface ReadTaskParams {
   task: string
   start?: number
+}
+
+export interface RelativeShape {
+  id: string
+  seq: number | null
+  title: string | null
+  created_at: string
 }
 
 export interface RenameParams {
@@ -1311,6 +1336,7 @@ export interface Methods {
   "conversation.end": { params: { conversation: string }, result: ConversationShape }
   "conversation.list": { params: { query?: string; cursor?: string | null; limit?: number; adhoc?: boolean }, result: ConversationList }
   "conversation.status": { params: { conversation: string }, result: Status }
+  "conversation.lineage": { params: { conversation: string }, result: LineageShape }
   "conversation.entries": { params: { conversation: string; after?: number; before?: number | null; limit?: number }, result: EntryList }
   "conversation.search": { params: { query: string; cursor?: string | null; limit?: number }, result: HitList }
   "conversation.rename": { params: { conversation: string; title: string | null }, result: ConversationShape }

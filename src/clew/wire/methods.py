@@ -83,6 +83,14 @@ STATUS = RpcMethod(
     summary="A conversation with its sessions, its state and its token usage.",
     errors=(ErrorCode.NOT_FOUND,),
 )
+LINEAGE = RpcMethod(
+    name="conversation.lineage",
+    params=params.Named,
+    result=models.LineageShape,
+    summary="Where a conversation was branched from, its sessions with the summaries of their "
+    "compactions, and its branches.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 ENTRIES = RpcMethod(
     name="conversation.entries",
     params=params.EntriesParams,

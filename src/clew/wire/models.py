@@ -54,6 +54,39 @@ class ConversationShape(WireModel):
     sessions: list[SessionShape]
 
 
+class RelativeShape(WireModel):
+    """A conversation that another was branched from, or that was; ``seq`` is where."""
+
+    id: str
+    seq: int | None
+    title: str | None
+    created_at: str
+
+
+class LineageSessionShape(WireModel):
+    """A session; ``summary`` is what a compaction left of the messages before it."""
+
+    id: str
+    opened_at: str
+    opened_by: str
+    #: The last entry before it opened.
+    opened_seq: int
+    ended_at: str | None
+    end_reason: str | None
+    summary: str | None
+    #: The first of the newest entries that stay as they are beside the summary.
+    kept_from: int | None
+
+
+class LineageShape(WireModel):
+    """Where a conversation comes from, its sessions in order, and its branches."""
+
+    conversation: str
+    origin: RelativeShape | None
+    sessions: list[LineageSessionShape]
+    branches: list[RelativeShape]
+
+
 class ConversationList(WireModel):
     items: list[ConversationShape]
     next: str | None

@@ -23,6 +23,41 @@ if TYPE_CHECKING:
     from clew.core.session_base import BaseItem
 
 
+class RelativeFields(Protocol):
+    """What is shown of a conversation that another was branched from, or that was."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def seq(self) -> int | None: ...
+    @property
+    def title(self) -> str | None: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+class LineageFields(Protocol):
+    """What is shown of a conversation's lineage."""
+
+    @property
+    def conversation(self) -> Conversation: ...
+    @property
+    def origin(self) -> RelativeFields | None: ...
+    @property
+    def sessions(self) -> Sequence[Session]: ...
+    @property
+    def branches(self) -> Sequence[RelativeFields]: ...
+
+
+class SummaryFields(Protocol):
+    """What is shown of a compaction."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def kept_from(self) -> int | None: ...
+
+
 def format_timestamp(value: datetime | None) -> str | None:
     """Return a time in UTC with milliseconds: ``2026-01-31T12:00:00.000Z``."""
     if value is None:
@@ -77,6 +112,40 @@ def _serialize_session(value: Session, messages: int) -> dict[str, object]:
         "ended_at": format_timestamp(value.ended_at),
         "end_reason": value.end_reason,
         "messages": messages,
+    }
+
+
+def serialize_lineage(
+    value: LineageFields, summaries: Mapping[str, SummaryFields]
+) -> dict[str, object]:
+    """Serialize where a conversation comes from, its sessions and its branches."""
+    return {
+        "conversation": value.conversation.id,
+        "origin": value.origin and _serialize_relative(value.origin),
+        "sessions": [_serialize_compacted(one, summaries.get(one.id)) for one in value.sessions],
+        "branches": [_serialize_relative(one) for one in value.branches],
+    }
+
+
+def _serialize_relative(value: RelativeFields) -> dict[str, object]:
+    return {
+        "id": value.id,
+        "seq": value.seq,
+        "title": value.title,
+        "created_at": format_timestamp(value.created_at),
+    }
+
+
+def _serialize_compacted(value: Session, summary: SummaryFields | None) -> dict[str, object]:
+    return {
+        "id": value.id,
+        "opened_at": format_timestamp(value.opened_at),
+        "opened_by": value.opened_by,
+        "opened_seq": value.opened_seq,
+        "ended_at": format_timestamp(value.ended_at),
+        "end_reason": value.end_reason,
+        "summary": None if summary is None else summary.text,
+        "kept_from": None if summary is None else summary.kept_from,
     }
 
 

@@ -19,6 +19,7 @@ from clew.wire.models import (
     ConversationShape,
     EntryList,
     HitList,
+    LineageShape,
     StateShape,
     UsageShape,
 )
@@ -82,6 +83,11 @@ async def get_status(call: OperationCall, given: params.Named) -> Status:
     )
     opened = await _build_opened(call, conversation)
     return Status(conversation=opened.conversation, state=opened.state, usage=usage)
+
+
+async def show_lineage(call: OperationCall, given: params.Named) -> LineageShape:
+    found, summaries = await call.engine.read_lineage(call.conversation, viewer=call.context.viewer)
+    return LineageShape.model_validate(serializers.serialize_lineage(found, summaries))
 
 
 async def list_conversations(call: OperationCall, given: params.ListParams) -> ConversationList:

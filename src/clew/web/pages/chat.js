@@ -9,10 +9,11 @@ import { Menu } from "../parts/menu.js"
 import { QueuedMessage, UnsentMessage } from "../parts/queue.js"
 import { SidebarButton } from "../parts/sidebar_button.js"
 import { Transcript } from "../parts/transcript.js"
-import { go, replace } from "../router.js"
+import { go, link, replace } from "../router.js"
 import { agent, client } from "../stores/client.js"
 import { ConversationStore } from "../stores/conversation.js"
 import { askForTitle, reload, remove } from "../stores/conversations.js"
+import { askToCompact } from "../stores/compaction.js"
 import { begun, dropStored, makeNewTarget, NEW_PREFIX, outbox, submit } from "../stores/outbox.js"
 import { attempt } from "../stores/toasts.js"
 import { exportMarkdown } from "../transcript_export.js"
@@ -66,7 +67,8 @@ function Header({ store }) {
     if (!store || !conversation) return []
     return [
       { label: "Rename", icon: "edit", run: () => askForTitle(store.id, store.title.value) },
-      { label: "Summarise older messages", icon: "tool", run: () => runCommand(store.id, "/compress") },
+      { label: "Summarise older messages", icon: "tool", run: () => attempt(() => askToCompact(store)) },
+      { label: "History", icon: "branch", run: () => go("history", store.id) },
       { label: "Export as Markdown", icon: "down", run: () => attempt(() => exportMarkdown(store.id, title)) },
       {
         label: "Delete",
@@ -83,9 +85,7 @@ function Header({ store }) {
     <${SidebarButton} label="Conversations" />
     <h1 title=${title}>${title}</h1>
     ${conversation?.origin &&
-    html`<a class="lineage" href=${`#/c/${encodeURIComponent(conversation.origin.id)}`}>
-      <${Icon} name="branch" size="14" />branch
-    </a>`}
+    html`<a class="lineage" href=${link("history", conversation.id)}><${Icon} name="branch" size="14" />branch</a>`}
     ${conversation && html`<${Menu} label="Actions" items=${items()} />`}
   </header>`
 }

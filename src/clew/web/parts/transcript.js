@@ -2,6 +2,8 @@
 
 import { isRewound } from "../entries.js"
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib.js"
+import { undoCompaction } from "../stores/compaction.js"
+import { CompactionMark } from "./compaction.js"
 import { Icon } from "./icon.js"
 import { MarkdownText } from "./markdown_text.js"
 import { Message, Thinking } from "./message.js"
@@ -61,11 +63,35 @@ function Entries({ store, actions }) {
     made.current.set(block, { isLast, element })
     return element
   }
-  return groupBlocks(blocks, (block) => isRewound(block.seq, spans)).map((group) =>
+  const groups = groupBlocks(blocks, (block) => isRewound(block.seq, spans))
+  const { first, last } = store.range
+  const marks = store.compactions.value.filter((one) => first.value <= one.seq && one.seq <= last.value)
+  /** @param {number} seq */
+  const showMarks = (seq) =>
+    takeWhile(marks, (one) => one.seq < seq).map(
+      (one) => html`<${CompactionMark} key=${one.session} compaction=${one} undo=${() => undoCompaction(store)} />`,
+    )
+  const shown = groups.flatMap((group) =>
     group.isTaken
-      ? html`<${Rewound} key=${`r${group.blocks[0]?.key}`} blocks=${group.blocks} actions=${actions} />`
-      : group.blocks.map(show),
+      ? [
+          ...showMarks(group.blocks[0]?.seq ?? 0),
+          html`<${Rewound} key=${`r${group.blocks[0]?.key}`} blocks=${group.blocks} actions=${actions} />`,
+        ]
+      : group.blocks.flatMap((block) => [...showMarks(block.seq), show(block)]),
   )
+  return [...shown, ...showMarks(Number.MAX_SAFE_INTEGER)]
+}
+
+/**
+ * Take those from the beginning that hold.
+ *
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => boolean} holds
+ */
+function takeWhile(items, holds) {
+  const end = items.findIndex((item) => !holds(item))
+  return items.splice(0, end < 0 ? items.length : end)
 }
 
 /** @param {{ store: ConversationStore }} props */

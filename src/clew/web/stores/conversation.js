@@ -1,10 +1,12 @@
 /** One conversation as it is shown: entries of the log, the text that is being written, its state. */
 
 import { batch, computed, signal } from "../lib.js"
+import { findCompactions } from "../lineage.js"
 import { CallFailed } from "../rpc.js"
 import { client, messageOf } from "./client.js"
 import { EntryRange } from "./entry_range.js"
 
+/** @import { Compaction } from "../lineage.js" */
 /** @import { ConversationShape, EntryNotice, Notice, StateShape, UsageShape } from "../rpc_types.d.ts" */
 
 const NOTHING = { turn: "", text: "", thinking: "" }
@@ -21,6 +23,8 @@ export class ConversationStore {
   isLoading = signal(true)
   /** The entry that is to be seen, for a person who came for it; 0 is the end. */
   target = signal({ seq: 0 })
+  /** Where older messages became a summary. */
+  compactions = signal(/** @type {Compaction[]} */ ([]))
   /** Counts events, so that others learn of each. */
   changes = signal(0)
 
@@ -29,6 +33,8 @@ export class ConversationStore {
   queue = computed(() => this.state.value?.queue ?? [])
   title = computed(() => this.state.value?.title ?? this.conversation.value?.title ?? "")
 
+  /** The sessions whose compactions are known. */
+  #sessions = ""
   /** @type {(() => void) | null} */
   #leave = null
   #pending = NOTHING
@@ -117,7 +123,9 @@ export class ConversationStore {
       this.#apply(event)
       this.changes.value += 1
     })
+    const isOtherSession = event.session !== this.conversation.value?.head_session
     if (event.type === "turn_closed" || event.type === "turn_begun") this.refreshUsage()
+    else if (isOtherSession && (event.type === "entry" || event.type === "state")) this.refreshUsage()
   }
 
   /** @param {Notice} event */
@@ -177,7 +185,16 @@ export class ConversationStore {
     else requestAnimationFrame(paint)
   }
 
-  /** Read usage, lineage and title again. */
+  /** @param {ConversationShape} conversation */
+  async #readCompactions({ id, sessions }) {
+    const known = sessions.map((one) => one.id).join()
+    if (known === this.#sessions || !sessions.some((one) => one.opened_by === "compression")) return
+    const lineage = await client.call("conversation.lineage", { conversation: id })
+    this.#sessions = known
+    this.compactions.value = findCompactions(lineage.sessions)
+  }
+
+  /** Read usage, sessions and title again. */
   async refreshUsage() {
     try {
       const told = await client.call("conversation.status", { conversation: this.id })
@@ -185,6 +202,7 @@ export class ConversationStore {
         this.usage.value = told.usage
         this.conversation.value = told.conversation
       })
+      await this.#readCompactions(told.conversation)
     } catch {
       // The next turn tries again.
     }
