@@ -84,6 +84,8 @@ PATHS = {
     "/api/people": {"get"},
     "/api/people/let-in": {"post"},
     "/api/people/shut-out": {"post"},
+    "/api/people/links": {"get"},
+    "/api/people/unlink": {"post"},
     "/api/channels": {"get"},
     "/api/turns": {"get"},
     "/api/usage": {"get"},

@@ -54,7 +54,7 @@ OWNER, GUEST = local_route("talk"), Route.parse("agent:main:telegram:dm:42")
 FIELDS: Mapping[str, object] = {
     "text": "/status", "title": "Mine", "to": 0, "approve": True, "query": "secret", "value": 1,
     "key": "session.double_text", "model": "clew", "messages": [{"role": "user", "content": "hi"}],
-    "metadata": {}, "code": "ABCD-EFGH", "user": "42",
+    "metadata": {}, "code": "ABCD-EFGH", "user": "42", "account": "none",
 }  # fmt: skip
 
 Things = dict[NamedKind, str]

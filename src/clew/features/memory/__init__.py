@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 #: Operations of HTTP and JSON-RPC.
 OPERATIONS: Final = (
     "memory.list", "memory.get", "memory.add", "memory.edit", "memory.forget", "memory.search",
+    "person.links", "person.unlink",
 )  # fmt: skip
 
 #: Invariants of facts and their changes.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.features.memory import facts, forgetting, front, links, proposals, writing
+from clew.features.memory import facts, forgetting, front, linking, links, proposals, writing
 from clew.features.memory.facts import SHARED, FactWriter
 from clew.features.memory.memories import get_memory
 from clew.features.memory.wording import format_fact, format_listed, format_proposals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from clew.core.scope import Scope
     from clew.features.memory.forgetting import Forgotten
@@ -58,10 +57,8 @@ async def run_link(call: CommandCall, argument: str) -> str:
     if not argument.strip():
         code = await store.write(links.make_code, viewer)
         return f"Write /link {code} from your other account within 10 minutes."
-    main = await store.write(links.link, viewer, argument)
-    if main is None:
+    if await linking.link_account(call.services, viewer, argument) is None:
         raise UsageError("invalid or expired code: /link in the other account gives a new one")
-    await _renew_sessions(call, [viewer], main)
     return "This account is linked: it shares what is remembered. /unlink parts it again."
 
 
@@ -69,18 +66,9 @@ async def run_unlink(call: CommandCall, argument: str) -> str:
     """Part the account from the others."""
     if argument.strip():
         raise UsageError("/unlink takes no arguments")
-    parted = await call.services.store.write(links.unlink, call.viewer)
-    if not parted:
+    if not await linking.unlink_account(call.services, call.viewer):
         raise UsageError("this account is not linked: /link gives a code for another one")
-    await _renew_sessions(call, parted, call.viewer)
     return "The accounts are parted; the first one keeps what is remembered."
-
-
-async def _renew_sessions(call: CommandCall, scopes: Sequence[Scope], main: Scope) -> None:
-    """Have open conversations go on with the facts that they now have."""
-    for scope in scopes:
-        for one in await call.services.store.write(links.queue_new_sessions, scope, main):
-            call.services.work_on(one)
 
 
 def _get_memory(t: Tx, call: CommandCall) -> Scope:

@@ -7,15 +7,20 @@ import secrets
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from clew.clock import from_millis
 from clew.core.forgotten_text import Redaction
 from clew.core.ids import InboxId, new_session_id
 from clew.core.scope import Scope
 from clew.errors import UsageError
 from clew.features.memory import facts, proposals, writing
 from clew.features.memory.facts import FactWriter
+from clew.record import Record
+from clew.store.records import RecordQuery
 from clew.store.transactions import redactions
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
 
@@ -27,6 +32,19 @@ _ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _PERSON: Final = "person:"
 #: Begins the scope of what an agent remembers for itself; its name, and whose it is, follow.
 _AGENT: Final = "agent:"
+
+
+class AccountLink(Record):
+    """An account that shares the facts of another one."""
+
+    scope: Scope
+    main: Scope
+    linked_at: datetime
+
+
+_LINKS: Final = RecordQuery(
+    AccountLink, "SELECT scope, main, linked_at FROM memory_link", {"linked_at": from_millis}
+)
 
 
 def find_main(t: Tx, scope: Scope) -> Scope:
@@ -52,6 +70,11 @@ def list_told(t: Tx, main: Scope, *, ended: bool) -> list[Scope]:
         int(ended),
     )
     return [main, *found]
+
+
+def list_links(t: Tx, *, limit: int) -> list[AccountLink]:
+    """Return the accounts that are linked now, those of one person together."""
+    return _LINKS.fetch_all(t, "WHERE ended_at IS NULL ORDER BY main, linked_at LIMIT $1", limit)
 
 
 def name_own_memory(agent: str, owner: Scope) -> Scope:

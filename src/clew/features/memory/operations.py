@@ -11,7 +11,7 @@ from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams, RequestBody
 from clew.core.scope import LOCAL, Scope
 from clew.errors import NotFound
-from clew.features.memory import facts, forgetting, front, links, writing
+from clew.features.memory import facts, forgetting, front, link_operations, links, writing
 from clew.features.memory.facts import FactKind, FactWriter
 from clew.features.memory.searching import RECALL
 from clew.wire.errors import ErrorCode
@@ -243,6 +243,7 @@ async def _forget_fact(call: OperationCall, given: FactParams) -> ForgottenShape
 _WRONG: Final = (ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND)
 
 OPERATIONS: Final[dict[str, AnyOperation]] = {
+    **link_operations.OPERATIONS,
     "memory.list": make_operation(
         RpcMethod(
             name="memory.list",

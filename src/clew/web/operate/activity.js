@@ -1,6 +1,6 @@
 /** What all gateways work on at this moment, and what waits behind it. */
 
-import { showHidden } from "../format.js"
+import { describeScope, showHidden } from "../format.js"
 import { html } from "../lib.js"
 import { ActionButton } from "../parts/action_button.js"
 import { Age } from "../parts/age.js"
@@ -18,7 +18,7 @@ import { client } from "../stores/client.js"
 const showConversation = ({ conversation, title, scope, text }) => html`<div>
   <${ConversationLink} id=${conversation} text=${title ? showHidden(title) : "Untitled"} />
   ${text && html`<div class="clipped one-line">${text}</div>`}
-  ${scope !== "local" && html`<div class="hint">${showHidden(scope)}</div>`}
+  ${scope !== "local" && html`<div class="hint">${describeScope(scope)}</div>`}
 </div>`
 
 /** @param {RunningTurn} turn */

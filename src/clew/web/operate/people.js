@@ -1,6 +1,6 @@
 /** Who may talk with the agent on channels: let people in, and shut them out. */
 
-import { showHidden } from "../format.js"
+import { describeScope, showHidden } from "../format.js"
 import { html } from "../lib.js"
 import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
@@ -12,7 +12,7 @@ import { client } from "../stores/client.js"
 import { openDialog } from "../stores/dialog.js"
 import { showToast } from "../stores/toasts.js"
 
-/** @import { AllowedPerson, PersonList, PersonShape } from "../rpc_types.d.ts" */
+/** @import { AllowedPerson, LinkedAccount, PersonList, PersonShape } from "../rpc_types.d.ts" */
 /** @import { Column } from "../parts/data_table.js" */
 /** @typedef {{ user: string, channel: string, account?: string }} Account */
 
@@ -177,7 +177,40 @@ function Allowed({ list, reload }) {
   </section>`
 }
 
+/** @param {{ list: LinkedAccount[], reload: () => Promise<void> }} props */
+function Links({ list, reload }) {
+  if (!list.length) return null
+  /** @param {LinkedAccount} link */
+  const unlink = (link) =>
+    openDialog({
+      title: `Part ${describeScope(link.scope)}?`,
+      text: "This account goes on without what is remembered. The first account keeps it.",
+      confirm: "Part",
+      isDangerous: true,
+      run: async () => {
+        await client.call("person.unlink", { account: link.scope })
+        await reload()
+      },
+    })
+  /** @type {Column<LinkedAccount>[]} */
+  const columns = [
+    { title: "Account", kind: "wide", cell: (one) => html`<strong>${describeScope(one.scope)}</strong>` },
+    { title: "Shares the memory of", cell: (one) => describeScope(one.main) },
+    { title: "Since", cell: (one) => html`<${Moment} at=${one.linked_at} />` },
+    {
+      title: "Actions",
+      kind: "row-actions",
+      cell: (one) => html`<button type="button" aria-label=${`Part: ${describeScope(one.scope)}`} onClick=${() => unlink(one)}>Part</button>`,
+    },
+  ]
+  return html`<section>
+    <h2>Linked accounts</h2>
+    <${DataTable} label="Linked accounts" empty="" rows=${list} columns=${columns} keyOf=${(/** @type {LinkedAccount} */ one) => one.scope} />
+  </section>`
+}
+
 export function Page() {
+  const links = useResource(() => client.call("person.links"), { every: 5000 })
   const people = useResource(() => client.call("person.list"), { every: 5000 })
   const list = people.value
   return html`<${OperatePage}
@@ -187,5 +220,6 @@ export function Page() {
     actions=${html`<button type="button" class="primary" onClick=${() => letIn(people.reload)}>Let somebody in</button>`}
   >
     ${list && html`<${Asked} list=${list} reload=${people.reload} /><${Allowed} list=${list} reload=${people.reload} />`}
+    <${Links} list=${links.value?.items ?? []} reload=${links.reload} />
   <//>`
 }

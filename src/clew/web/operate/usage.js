@@ -1,6 +1,6 @@
 /** Tokens and cost: by day as a plot, and by what you choose as a table. */
 
-import { formatCost, formatCount, showHidden } from "../format.js"
+import { describeScope, formatCost, formatCount, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
 import { BarPlot } from "../parts/bar_plot.js"
 import { Choice } from "../parts/choice.js"
@@ -46,9 +46,6 @@ function listDays(count) {
     return `${day.getFullYear()}-${String(day.getMonth() + 1).padStart(2, "0")}-${String(day.getDate()).padStart(2, "0")}`
   })
 }
-
-/** @param {string} scope */
-const describeScope = (scope) => (scope === "local" ? "This machine and the API" : showHidden(decodeURIComponent(scope.replace(/^(person|chat):/, ""))))
 
 /**
  * @param {Dimension} by
