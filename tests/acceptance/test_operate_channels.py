@@ -52,7 +52,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, webhook: FakeWebhook) -> G
     settings = {
         "BASE_URL": webhook.answers_url,
         "SECRET": webhook.secret,
-        "ALLOW": '["42", "43"]',
+        "ALLOW": '["42", "43", "44", "45"]',
         "OPERATORS": '["7"]',
         "PAIRING": "on",
     }
@@ -138,7 +138,11 @@ def ask_for_code(webhook: FakeWebhook, user: str) -> str:
     before = len(webhook.list_texts(user))
     webhook.post_message("may I?", user=user, name="Ann\u202e")
     block_until(lambda: len(webhook.list_texts(user)) > before)
-    found = re.search(r"\b[A-Z2-9]{4}-[A-Z2-9]{4}\b", webhook.list_texts(user)[-1])
+    return find_code(webhook, user)
+
+
+def find_code(webhook: FakeWebhook, user: str) -> str:
+    found = re.search(r"\b[A-Z2-9]{4}-?[A-Z2-9]{4}\b", webhook.list_texts(user)[-1])
     assert found is not None
     return found[0]
 
@@ -182,6 +186,23 @@ def test_a_person_is_let_in_by_their_code_shut_out_and_blocked(
         page.get_by_role("dialog").get_by_role("button", name="Shut out").click()
         expect(allowed).to_contain_text("shut out")
         expect(row(page, "7", "People let in by the settings")).to_contain_text("operator")
+        assert visit.complaints == []
+
+
+def test_accounts_that_a_person_has_linked_are_parted(
+    browser: Browser, gateway: Gateway, webhook: FakeWebhook
+) -> None:
+    webhook.post_message("/link", user="44")
+    block_until(lambda: webhook.list_texts("44"))
+    webhook.post_message(f"/link {find_code(webhook, '44')}", user="45")
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "People")
+        link = row(page, "45", "Linked accounts")
+        expect(link).to_contain_text("webhook 44")
+        assert visit.find_barriers() == []
+        link.get_by_role("button", name="Part").click()
+        page.get_by_role("dialog").get_by_role("button", name="Part").click()
+        expect(link).to_have_count(0)
         assert visit.complaints == []
 
 

@@ -85,7 +85,7 @@ export function showHidden(text) {
 }
 
 /**
- * Whose conversations those of a scope are: `telegram dm 42`.
+ * Whose conversations those of a scope are: `telegram 42`.
  *
  * @param {string} scope
  */
