@@ -553,6 +553,16 @@ export interface LineageShape {
   branches: Array<RelativeShape>
 }
 
+export interface LinkList {
+  items: Array<LinkedAccount>
+}
+
+export interface LinkedAccount {
+  scope: string
+  main: string
+  linked_at: string
+}
+
 export interface ListDeliveriesParams {
   state?: "failed" | "open" | "all"
   channel?: string | null
@@ -693,6 +703,10 @@ export interface Opened {
 export interface OriginShape {
   id: string
   seq: number | null
+}
+
+export interface PartedAccounts {
+  parted: Array<string>
 }
 
 export interface PersonList {
@@ -1263,6 +1277,10 @@ export interface Undone {
   text: string
 }
 
+export interface UnlinkParams {
+  account: string
+}
+
 export interface Unsubscribed {
   unsubscribed: boolean
 }
@@ -1402,6 +1420,8 @@ export interface Methods {
   "memory.edit": { params: { fact: string; text?: string | null; pinned?: boolean | null }, result: FactShape }
   "memory.forget": { params: { fact: string }, result: ForgottenShape }
   "memory.search": { params: { scope?: string | null; query: string; limit?: number }, result: FactList }
+  "person.links": { params: {  }, result: LinkList }
+  "person.unlink": { params: { account: string }, result: PartedAccounts }
   "skill.list": { params: { scope?: string | null }, result: SkillList }
   "skill.get": { params: { scope?: string | null; name: string }, result: SkillReviewShape }
   "skill.trust": { params: { scope?: string | null; name: string; digest: string }, result: SkillReviewShape }
