@@ -106,3 +106,16 @@ export function prettyJson(text) {
     return text
   }
 }
+
+/**
+ * A size: `950 bytes`, `12 kB`, `1.2 MB`.
+ *
+ * @param {number} bytes
+ */
+export function formatSize(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`
+  const units = ["kB", "MB", "GB", "TB"]
+  const place = Math.min(units.length, Math.floor(Math.log10(bytes) / 3))
+  const number = bytes / 1000 ** place
+  return `${number >= 10 ? Math.round(number) : number.toFixed(1)} ${units[place - 1]}`
+}

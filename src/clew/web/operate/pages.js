@@ -35,6 +35,7 @@ export const OPERATE_GROUPS = [
       { name: "memory", title: "Memory", needs: "memory.list", load: () => import("./memory.js") },
       { name: "skills", title: "Skills", needs: "skill.list", load: () => import("./skills.js") },
       { name: "mcp", title: "MCP servers", needs: "mcp.list", load: () => import("./mcp.js") },
+      { name: "tools", title: "Tools", needs: "tool.list", load: () => import("./tools.js") },
     ],
   },
   {
@@ -42,6 +43,16 @@ export const OPERATE_GROUPS = [
     pages: [
       { name: "grants", title: "Allowed calls", needs: "grant.list", load: () => import("./grants.js") },
       { name: "logins", title: "Browsers", needs: "login.list", load: () => import("./logins.js") },
+    ],
+  },
+  {
+    title: "Gateway",
+    pages: [
+      { name: "settings", title: "Settings", needs: "setting.list", load: () => import("./settings.js") },
+      { name: "checks", title: "Checks", needs: "check.run", load: () => import("./checks.js") },
+      { name: "backups", title: "Backups", needs: "backup.list", load: () => import("./backups.js") },
+      { name: "log", title: "Log", needs: "log.tail", load: () => import("./log.js") },
+      { name: "plugins", title: "Plugins", needs: "plugin.list", load: () => import("./plugins.js") },
     ],
   },
 ]

@@ -2,8 +2,8 @@
 
 import { html } from "../lib.js"
 
-const GOOD = new Set(["active", "on", "running", "up", "connected", "trusted", "done", "delivered", "achieved", "fired"])
-const BAD = new Set(["failed", "lost", "down", "refused", "degraded", "changed", "needs login", "needs a login", "given_up"])
+const GOOD = new Set(["active", "on", "running", "up", "connected", "trusted", "done", "delivered", "achieved", "fired", "ok"])
+const BAD = new Set(["failed", "lost", "down", "refused", "degraded", "changed", "needs login", "needs a login", "given_up", "fail", "error", "critical"])
 
 /** @param {{ name: string, words?: string, why?: string | null }} props */
 export function State({ name, words, why }) {

@@ -1,0 +1,255 @@
+"""The pages for operators that look after the gateway itself: each page, and each action on it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from clew.testing import FakeProvider, count_user_texts
+from tests.acceptance.browser import PHONE, Gateway, opened_browser, visiting
+from tests.acceptance.program import Clew
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from playwright.sync_api import Browser, Locator, Page
+
+    from tests.acceptance.browser import Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+
+CANARY = "canary-5d1e8b-which-nobody-may-see"
+PAGES = ("settings", "checks", "backups", "log", "plugins", "tools")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with opened_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[Gateway]:
+    home = tmp_path_factory.mktemp("maintenance") / "home"
+    home.mkdir()
+    (home / "config.toml").write_text(f'[web]\nsearch_key = "{CANARY}"\n', encoding="utf-8")
+    with FakeProvider(count_user_texts) as provider:
+        made = Gateway(Clew(home).asking(provider))
+        made.start()
+        try:
+            made.clew.ok("chat", "hello")
+            yield made
+        finally:
+            made.close()
+
+
+def open_page(visit: Visit, name: str, *rest: str) -> Page:
+    """Go to a page, and wait until what it reads is there."""
+    page = visit.page
+    page.goto("/".join((f"{visit.gateway.url}/#/operate/{name}", *rest)))
+    expect(page.locator(".operate-body")).to_be_visible()
+    expect(page.locator(".operate-body .loading")).to_have_count(0)
+    return page
+
+
+def field(page: Page, name: str) -> Locator:
+    return page.get_by_label(name, exact=True)
+
+
+def setting(page: Page, name: str) -> Locator:
+    return page.locator("form.setting", has=page.get_by_text(name, exact=True))
+
+
+def test_a_setting_is_found_changed_refused_and_given_its_default(
+    browser: Browser, gateway: Gateway
+) -> None:
+    with visiting(browser, gateway) as visit:
+        page = visit.page
+        page.get_by_role("link", name="Operate").click()
+        page.get_by_role("link", name="Settings", exact=True).click()
+        page.get_by_label("Section").select_option("files")
+        expect(page).to_have_url(re.compile("#/operate/settings/files$"))
+        days = setting(page, "files.keep_days")
+        expect(days).to_contain_text("Now the default")
+        field(page, "files.keep_days").fill("many")
+        days.get_by_role("button", name="Save").click()
+        expect(days.get_by_role("alert")).to_contain_text("must be a whole number")
+        expect(field(page, "files.keep_days")).to_have_attribute("aria-invalid", "true")
+        assert visit.find_barriers() == []
+        visit.picture("operate-settings")
+        field(page, "files.keep_days").fill("7")
+        field(page, "files.keep_days").press("Enter")
+        expect(days.get_by_role("status")).to_contain_text("applies now")
+        expect(days).to_contain_text("config.toml")
+        assert gateway.clew.data("config", "show")["settings"]["files.keep_days"]["value"] == 7
+        days.get_by_role("button", name="Use the default").click()
+        expect(days).to_contain_text("Now the default")
+        expect(field(page, "files.keep_days")).to_have_value("30")
+        page.get_by_label("Search in all sections").fill("double_text")
+        expect(page.get_by_text("1 setting found")).to_be_visible()
+        field(page, "session.double_text").select_option("queue")
+        setting(page, "session.double_text").get_by_role("button", name="Save").click()
+        expect(page.locator(".notice")).to_contain_text("session.double_text")
+        expect(setting(page, "session.double_text")).to_contain_text("waits for a restart")
+        assert visit.find_barriers() == []
+        setting(page, "session.double_text").get_by_role("button", name="Use the default").click()
+        expect(page.locator(".notice")).to_have_count(0)
+        assert visit.complaints == []
+
+
+def test_a_secret_is_set_and_removed_and_never_shown(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "settings", "web")
+        key = field(page, "web.search_key")
+        expect(key).to_have_value("")
+        expect(key).to_have_attribute("placeholder", "set")
+        key.fill(f"{CANARY}-2")
+        setting(page, "web.search_key").get_by_role("button", name="Save").click()
+        expect(setting(page, "web.search_key").get_by_role("status")).to_be_visible()
+        expect(key).to_have_value("")
+        assert f"{CANARY}-2" in (gateway.clew.home / "config.toml").read_text()
+        assert CANARY not in page.content()
+        setting(page, "web.search_key").get_by_role("button", name="Remove").click()
+        expect(page.locator(".notice")).to_contain_text("web.search_key")
+        assert CANARY not in (gateway.clew.home / "config.toml").read_text()
+        (gateway.clew.home / "config.toml").write_text(f'[web]\nsearch_key = "{CANARY}"\n')
+
+
+def test_a_table_that_the_user_names_is_begun(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "settings", "providers.NAME")
+        page.get_by_label("Name of the new table").fill("anthropic")
+        field(page, "providers.NAME.base_url").fill("http://127.0.0.1:9")
+        page.get_by_role("button", name="Save providers.anthropic.base_url").click()
+        expect(page.get_by_role("status").filter(has_text="providers.anthropic")).to_be_visible()
+        assert visit.find_barriers() == []
+        assert "[providers.anthropic]" in (gateway.clew.home / "config.toml").read_text()
+        gateway.clew.ok("config", "unset", "providers.anthropic.base_url")
+
+
+def test_the_store_is_checked_and_repaired_by_the_keyboard_alone(
+    browser: Browser, gateway: Gateway
+) -> None:
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "checks")
+        check = page.get_by_role("button", name="Check the store")
+        check.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("no problems.")).to_be_visible()
+        # Where a turn begins is known from its entries, so it can be repaired.
+        with sqlite3.connect(gateway.clew.home / "clew.db") as store:
+            store.execute("UPDATE turn SET first_seq = first_seq + 1")
+        store.close()
+        check.focus()
+        page.keyboard.press("Enter")
+        table = page.get_by_role("table", name="Findings in the store")
+        expect(table).to_be_visible()
+        assert visit.find_barriers() == []
+        visit.picture("operate-checks")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name="Repair what is certain")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("1 repaired")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert gateway.clew.data("fsck")["clean"]
+
+
+def test_the_doctor_says_what_to_do(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "checks")
+        page.get_by_role("button", name="Run the doctor").click()
+        table = page.get_by_role("table", name="Findings of the doctor")
+        expect(table.get_by_text("openai-chat:fake-model answers")).to_be_visible()
+        page.get_by_label("Send a test request").uncheck()
+        page.get_by_role("button", name="Run the doctor").click()
+        expect(table.get_by_text("no test request was sent")).to_be_visible()
+        assert visit.find_barriers() == []
+        visit.picture("operate-doctor")
+        assert CANARY not in page.content()
+
+
+def test_a_backup_is_made_and_its_command_is_shown(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway, permissions=["clipboard-write", "clipboard-read"]) as visit:
+        page = open_page(visit, "backups")
+        expect(page.get_by_text("No backups in this folder yet.")).to_be_visible()
+        page.get_by_role("button", name="Back up now").click()
+        page.get_by_label("Name", exact=True).fill("../elsewhere")
+        page.get_by_role("button", name="Back up", exact=True).click()
+        expect(page.locator(".dialog [role=alert]")).to_contain_text("cannot be the name")
+        page.get_by_label("Name", exact=True).fill("evening.backup")
+        page.get_by_role("button", name="Back up", exact=True).click()
+        row = page.locator("table.data tbody tr", has_text="evening.backup")
+        expect(row).to_contain_text("restore")
+        expect(page.get_by_text("Backed up 1 conversations")).to_be_visible()
+        row.get_by_role("button", name="Copy the command").click()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.endswith(f"restore {gateway.clew.home}/backups/evening.backup --replace")
+        assert visit.find_barriers() == []
+        visit.picture("operate-backups")
+
+
+def test_the_log_grows_pauses_and_is_searched(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "log")
+        log = page.get_by_role("list", name="Records of the log")
+        expect(log.get_by_text("logged_in").first).to_be_visible()
+        page.get_by_label("Search in what is shown").fill("store_opened")
+        expect(log.get_by_role("listitem")).to_have_count(1)
+        visit.picture("operate-log")
+        assert visit.find_barriers() == []
+        page.get_by_label("Search in what is shown").fill("")
+        before = log.get_by_text("logged_in").count()
+        page.get_by_role("button", name="Pause").click()
+        expect(page.get_by_text("Paused.")).to_be_visible()
+        with visiting(browser, gateway):
+            pass
+        expect(log.get_by_text("logged_in")).to_have_count(before)
+        page.get_by_role("button", name="Go on").click()
+        expect(log.get_by_text("logged_in")).to_have_count(before + 1)
+        page.get_by_label("Level").select_option("error")
+        expect(page.get_by_text("Nothing was logged at this level.")).to_be_visible()
+        assert visit.find_barriers() == []
+
+
+def test_plugins_and_tools_are_shown(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
+        page = open_page(visit, "plugins")
+        row = page.get_by_role("row", name="web_fetch")
+        expect(row).to_contain_text("on")
+        visit.picture("operate-plugins")
+        row.get_by_role("link", name="[web]").click()
+        expect(setting(page, "web.search")).to_be_visible()
+        page = open_page(visit, "tools")
+        page.get_by_label("Search").fill("pay")
+        expect(page.get_by_role("row", name="pay")).to_contain_text("asks")
+        expect(page.get_by_role("row")).to_have_count(2)
+        page.get_by_label("Search").fill("")
+        visit.picture("operate-tools")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_page_fits_a_phone_and_keeps_nobody_out(
+    browser: Browser, gateway: Gateway, scheme: str
+) -> None:
+    with visiting(browser, gateway, viewport=PHONE, color_scheme=scheme) as visit:
+        for name in PAGES:
+            page = open_page(visit, name)
+            expect(page.locator(".operate-body > *").nth(1)).to_be_visible()
+            wide = page.evaluate(
+                "document.documentElement.scrollWidth > innerWidth || "
+                "document.querySelector('.operate-body').scrollWidth > innerWidth"
+            )
+            assert not wide, name
+            assert visit.find_barriers() == [], name
+            visit.picture(f"phone-{name}-{scheme}")
+        assert visit.complaints == []
+    with visiting(browser, gateway, color_scheme=scheme) as visit:
+        for name in PAGES:
+            open_page(visit, name)
+            assert visit.find_barriers() == [], name
