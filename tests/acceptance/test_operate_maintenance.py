@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
 CANARY = "canary-5d1e8b-which-nobody-may-see"
+CONFIG = f'[providers.mistral]\napi_key = "{CANARY}"\n'
 PAGES = ("settings", "checks", "backups", "log", "plugins", "tools")
 
 
@@ -36,7 +37,7 @@ def browser() -> Generator[Browser]:
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[Gateway]:
     home = tmp_path_factory.mktemp("maintenance") / "home"
     home.mkdir()
-    (home / "config.toml").write_text(f'[web]\nsearch_key = "{CANARY}"\n', encoding="utf-8")
+    (home / "config.toml").write_text(CONFIG, encoding="utf-8")
     with FakeProvider(count_user_texts) as provider:
         made = Gateway(Clew(home).asking(provider))
         made.start()
@@ -71,7 +72,7 @@ def test_a_setting_is_found_changed_refused_and_given_its_default(
         page = visit.page
         page.get_by_role("link", name="Operate").click()
         page.get_by_role("link", name="Settings", exact=True).click()
-        page.get_by_label("Section").select_option("files")
+        page.get_by_label("Section", exact=True).select_option("files")
         expect(page).to_have_url(re.compile("#/operate/settings/files$"))
         days = setting(page, "files.keep_days")
         expect(days).to_contain_text("Now the default")
@@ -103,20 +104,20 @@ def test_a_setting_is_found_changed_refused_and_given_its_default(
 
 def test_a_secret_is_set_and_removed_and_never_shown(browser: Browser, gateway: Gateway) -> None:
     with visiting(browser, gateway) as visit:
-        page = open_page(visit, "settings", "web")
-        key = field(page, "web.search_key")
+        page = open_page(visit, "settings", "providers.mistral")
+        key = field(page, "providers.mistral.api_key")
         expect(key).to_have_value("")
         expect(key).to_have_attribute("placeholder", "set")
         key.fill(f"{CANARY}-2")
-        setting(page, "web.search_key").get_by_role("button", name="Save").click()
-        expect(setting(page, "web.search_key").get_by_role("status")).to_be_visible()
+        setting(page, "providers.mistral.api_key").get_by_role("button", name="Save").click()
+        expect(setting(page, "providers.mistral.api_key").get_by_role("status")).to_be_visible()
         expect(key).to_have_value("")
         assert f"{CANARY}-2" in (gateway.clew.home / "config.toml").read_text()
         assert CANARY not in page.content()
-        setting(page, "web.search_key").get_by_role("button", name="Remove").click()
-        expect(page.locator(".notice")).to_contain_text("web.search_key")
+        setting(page, "providers.mistral.api_key").get_by_role("button", name="Remove").click()
+        expect(page.locator(".notice")).to_contain_text("providers.mistral.api_key")
         assert CANARY not in (gateway.clew.home / "config.toml").read_text()
-        (gateway.clew.home / "config.toml").write_text(f'[web]\nsearch_key = "{CANARY}"\n')
+        (gateway.clew.home / "config.toml").write_text(CONFIG)
 
 
 def test_a_table_that_the_user_names_is_begun(browser: Browser, gateway: Gateway) -> None:
@@ -186,7 +187,7 @@ def test_a_backup_is_made_and_its_command_is_shown(browser: Browser, gateway: Ga
         page.get_by_role("button", name="Back up", exact=True).click()
         row = page.locator("table.data tbody tr", has_text="evening.backup")
         expect(row).to_contain_text("restore")
-        expect(page.get_by_text("Backed up 1 conversations")).to_be_visible()
+        expect(page.get_by_text("Backed up 1 conversation with")).to_be_visible()
         row.get_by_role("button", name="Copy the command").click()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.endswith(f"restore {gateway.clew.home}/backups/evening.backup --replace")

@@ -160,12 +160,15 @@ def test_a_setting_is_checked_written_and_applied_now_or_at_the_next_start(
         done = operator.send("PUT", "/api/settings/files.keep_days", value=7)
         assert (done["applied"], done["restart"]) == (True, False)
         assert operator.setting("files.keep_days")["value"] == 7
-        assert not operator.setting("files.keep_days")["pending"]
+        kept = operator.setting("files.keep_days")
+        assert (kept["pending"], kept["in_file"], kept["source"]) == (False, True, "file")
         done = operator.call("setting.set", name="session.reset", value="daily")
         assert (done["applied"], done["restart"]) == (False, True)
         assert "started again" in done["note"]
         assert operator.setting("session.reset")["value"] == "idle"
-        assert operator.setting("session.reset")["pending"]
+        later = operator.setting("session.reset")
+        assert (later["pending"], later["next"]) == (True, "daily")
+        assert not operator.setting("files.keep_size")["in_file"]
         assert operator.call("config.set", key="session.idle", value="3h")["restart"]
         assert "applies now" in operator.call("config.set", key="files.keep_size", value=5)["note"]
         clew.ok("config", "set", "memory.recall", "auto")

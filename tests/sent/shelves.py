@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -12,6 +13,7 @@ from clew import runtime
 from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings
+from clew.plugin.loading import load_features
 from clew.store.opening import sqlite_path
 from clew.store.postgres.dsn import Dsn
 from clew.store.postgres.store import PostgresStore
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from typing import Concatenate
 
+    from clew.config.lookup import SettingsCatalog
     from clew.engine.compaction import CompactionService
     from clew.engine.services import EngineServices
     from clew.store.contract import Tx
@@ -36,6 +39,12 @@ T = TypeVar("T")
 
 #: No turn has had so many steps.
 _STEPS = 1_000_000
+
+
+@cache
+def _catalog() -> SettingsCatalog:
+    """The settings of the core and the built-in features."""
+    return load_features(folder=Path()).catalog
 
 
 class Reader:
@@ -119,7 +128,8 @@ def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
     """The shelf of a program; ``None`` where it could not have asked anything."""
     # Settings of a feature, and nothing that changes what is sent.
     kept = {name: text for name, text in environ.items() if "TELEMETRY" not in name}
-    settings = load_settings(home=home, environ=kept, flags={"model.name": "offline"})
+    flags = {"model.name": "offline"}
+    settings = load_settings(home=home, environ=kept, flags=flags, catalog=_catalog())
     url = settings.store.url
     place = sqlite_path(url, home=home) or Dsn(url)
     if isinstance(place, Path) and not place.exists():

@@ -119,3 +119,14 @@ export function formatSize(bytes) {
   const number = bytes / 1000 ** place
   return `${number >= 10 ? Math.round(number) : number.toFixed(1)} ${units[place - 1]}`
 }
+
+/**
+ * A number with its noun: `1 entry`, `1,200 entries`.
+ *
+ * @param {number | undefined} number
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function formatNoun(number, one, many = `${one}s`) {
+  return `${(number ?? 0).toLocaleString("en")} ${number === 1 ? one : many}`
+}

@@ -1,6 +1,6 @@
 /** The dashboard: the page that its address names, beside the list of conversations. */
 
-import { html, render, signal, useEffect } from "./lib.js"
+import { html, render, signal, useLayoutEffect } from "./lib.js"
 import { ChatPage, NewPage } from "./pages/chat.js"
 import { LineagePage } from "./pages/lineage.js"
 import { LoginPage } from "./pages/login.js"
@@ -32,7 +32,8 @@ function Link() {
 
 function App() {
   const [page = "new", ...rest] = address.value
-  useEffect(() => {
+  // Before anybody can see the page and go elsewhere.
+  useLayoutEffect(() => {
     if (!PAGES[page]) replace("new")
   }, [page])
   if (isLoginNeeded.value === null) return html`<div class="loading" role="status" aria-label="Loading"></div>`

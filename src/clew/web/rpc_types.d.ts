@@ -970,6 +970,7 @@ export interface SettingInfoShape {
   is_list: boolean
   secret: boolean
   value: any
+  next: any
   default: any
   default_note: string | null
   source: string
@@ -977,6 +978,7 @@ export interface SettingInfoShape {
   help: string
   environment: string | null
   restart: boolean
+  in_file: boolean
   pending: boolean
   template: boolean
 }

@@ -45,6 +45,8 @@ class SettingInfoShape(WireModel):
     #: A secret's value is ``set`` or ``not set``.
     secret: bool
     value: Any
+    #: The value at the next start.
+    next: Any
     default: Any
     #: Describes a default that depends on the machine or on another setting.
     default_note: str | None
@@ -57,6 +59,8 @@ class SettingInfoShape(WireModel):
     environment: str | None
     #: A change counts once the gateway is started again.
     restart: bool
+    #: The file has the setting.
+    in_file: bool
     #: The file has another value, which counts at the next start.
     pending: bool
     #: It belongs to a table that the user names, such as a channel, and has no value.

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from clew.config.introspection import (
     NAME_PLACEHOLDER,
+    EffectiveValue,
     SettingDescription,
     describe_settings,
     effective_values,
 )
 from clew.config.load import load_settings
 from clew.config.secret import is_secret_name
+from clew.config.sources import read_config_file
 from clew.errors import SettingsError
 from clew.plugin.loading import get_features
-from clew.record import replace
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-    from clew.config.introspection import EffectiveValue
     from clew.config.lookup import SettingsCatalog
     from clew.config.settings import Settings
 
@@ -28,6 +29,15 @@ SET: Final = "set"
 NOT_SET: Final = "not set"
 #: Types of settings whose values are secrets.
 _SECRET_TYPES: Final = ("secret", "table of secrets")
+
+
+class _Stored(Record):
+    """What the next start finds."""
+
+    #: By name; ``None`` if the settings could not be loaded.
+    values: Mapping[str, EffectiveValue] | None
+    #: Settings that the file has.
+    in_file: Collection[str]
 
 
 def list_settings(settings: Settings) -> list[dict[str, Any]]:
@@ -48,13 +58,20 @@ def _with_live_values(settings: Settings) -> Settings:
     return replace(settings, sections={name: one.get() for name, one in sections.items()})
 
 
-def _read_stored(settings: Settings, catalog: SettingsCatalog) -> Mapping[str, object] | None:
-    """Return the values that the next start finds; ``None`` if the file cannot be read."""
+def _read_stored(settings: Settings, catalog: SettingsCatalog) -> _Stored:
+    try:
+        raw = read_config_file(
+            settings.config_file, sections=catalog.sections.keys(), named=catalog.named_fields
+        )
+    except SettingsError:
+        return _Stored(values=None, in_file=())
+    resolved = [catalog.find_setting(one.path) for one in raw]
+    in_file = {one.name for one in resolved if one is not None}
     try:
         found = load_settings(home=settings.home, environ=os.environ, catalog=catalog)
     except SettingsError:
-        return None
-    return {one.name: one.value for one in effective_values(found)}
+        return _Stored(values=None, in_file=in_file)
+    return _Stored(values={one.name: one for one in effective_values(found)}, in_file=in_file)
 
 
 def _find_description(
@@ -67,24 +84,24 @@ def _find_description(
 
 
 def _describe_value(
-    one: EffectiveValue,
-    description: SettingDescription | None,
-    stored: Mapping[str, object] | None,
+    one: EffectiveValue, description: SettingDescription | None, stored: _Stored
 ) -> dict[str, Any]:
     is_secret = _is_secret(one.name, description)
+    is_live = description is not None and description.live
+    newer = None if stored.values is None else stored.values.get(one.name)
     # A flag counts at the next start only if it is given again.
-    is_pending = (
-        stored is not None
-        and one.origin.kind != "flag"
-        and stored.get(one.name) != one.value
-        and not (description is not None and description.live)
-    )
+    counts = stored.values is not None and one.origin.kind != "flag"
+    # What was applied since the start comes from where the next start finds it.
+    origin = newer.origin if counts and is_live and newer is not None else one.origin
+    newer_value = one.value if not counts else None if newer is None else newer.value
     return {
         **_describe(one.name, description, is_secret=is_secret),
         "value": _show(one.value, is_secret=is_secret),
-        "source": one.origin.kind,
-        "place": one.origin.place,
-        "pending": is_pending,
+        "next": _show(newer_value, is_secret=is_secret),
+        "source": origin.kind,
+        "place": origin.place,
+        "in_file": one.name in stored.in_file,
+        "pending": not is_live and newer_value != one.value,
         "template": False,
     }
 
@@ -94,8 +111,10 @@ def _describe_template(one: SettingDescription) -> dict[str, Any]:
     return {
         **_describe(one.name, one, is_secret=is_secret),
         "value": _show(None, is_secret=is_secret),
+        "next": _show(None, is_secret=is_secret),
         "source": "default",
         "place": "default",
+        "in_file": False,
         "pending": False,
         "template": True,
     }

@@ -1,6 +1,6 @@
 /** Backups of the whole store: make one, and the command that brings one back. */
 
-import { formatSize } from "../format.js"
+import { formatNoun, formatSize } from "../format.js"
 import { html } from "../lib.js"
 import { CopyButton } from "../parts/copy_button.js"
 import { DataTable } from "../parts/data_table.js"
@@ -26,15 +26,15 @@ const create = (reload) =>
     confirm: "Back up",
     run: async ({ name = "", keep = "" }) => {
       const made = await client.call("backup.create", { name, keep: Number(keep) || 0 })
-      const faults = made.repairable.length ? `; a check of the store would repair ${made.repairable.length} things` : ""
-      showToast(`Backed up ${made.counts.conversation ?? 0} conversations with ${made.counts.entry ?? 0} entries${faults}`)
+      const faults = made.repairable.length ? `; a check of the store would repair ${formatNoun(made.repairable.length, "fault")}` : ""
+      showToast(`Backed up ${formatNoun(made.counts.conversation, "conversation")} with ${formatNoun(made.counts.entry, "entry", "entries")}${faults}`)
       await reload()
     },
   })
 
 /** @type {Column<BackupShape>[]} */
 const COLUMNS = [
-  { title: "Backup", cell: (one) => html`<strong>${one.name}</strong>` },
+  { title: "Backup", cell: (one) => html`<strong class="unbroken">${one.name}</strong>` },
   { title: "Taken", cell: (one) => html`<${Moment} at=${one.taken_at} />` },
   { title: "Size", kind: "number", cell: (one) => formatSize(one.size) },
   {

@@ -1,6 +1,6 @@
 /** Checks of what is stored, with repairs, and of the installation. */
 
-import { showHidden } from "../format.js"
+import { formatNoun as count, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
 import { ConversationLink } from "../parts/conversation_link.js"
 import { DataTable } from "../parts/data_table.js"
@@ -19,7 +19,7 @@ const STORE_COLUMNS = [
     title: "Place",
     cell: (one) =>
       one.conversation
-        ? html`<${ConversationLink} id=${one.conversation} />${one.seq !== null && ` entry ${one.seq}`}`
+        ? html`<span class="unbroken"><${ConversationLink} id=${one.conversation} /></span>${one.seq !== null && `, entry ${one.seq}`}`
         : "the store",
   },
   { title: "Finding", kind: "wide", cell: (one) => showHidden(one.detail) },
@@ -48,7 +48,7 @@ const DOCTOR_COLUMNS = [
 
 /** @param {StoreReportShape} report */
 function summarize({ clean, checked, findings, unchecked }) {
-  const looked = `${checked.entry ?? 0} entries in ${checked.conversation ?? 0} conversations, ${checked.checks ?? 0} checks`
+  const looked = `${count(checked.entry, "entry", "entries")} in ${count(checked.conversation, "conversation")}, ${checked.checks ?? 0} checks`
   const repaired = findings.filter((one) => one.repaired).length
   const left = findings.length - repaired
   const parts = [looked]

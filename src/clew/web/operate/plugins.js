@@ -25,7 +25,7 @@ function Additions({ one }) {
   if (!named.length) return "—"
   return named.map(
     ([title, names, prefix]) => html`<div key=${title} class="additions">
-      <span class="muted">${title}</span> ${names.map((name) => `${prefix}${name}`).join(", ")}
+      <span class="muted">${title}:</span> ${names.map((name) => `${prefix}${name}`).join(", ")}
     </div>`,
   )
 }
@@ -38,10 +38,10 @@ const COLUMNS = [
     cell: (one) => html`<strong>${one.name}</strong>${one.about && html`<div class="hint"><${InlineCode} text=${one.about} /></div>`}`,
   },
   { title: "State", cell: (one) => html`<${State} name=${one.state} />` },
-  { title: "Adds", kind: "wide", cell: (one) => html`<${Additions} one=${one} />` },
+  { title: "Adds", cell: (one) => html`<${Additions} one=${one} />` },
   {
     title: "Settings",
-    cell: (one) => (one.settings ? html`<a href=${link("operate", "settings", one.settings)}>[${one.settings}]</a>` : "—"),
+    cell: (one) => (one.settings ? html`<a class="unbroken" href=${link("operate", "settings", one.settings)}>[${one.settings}]</a>` : "—"),
   },
 ]
 

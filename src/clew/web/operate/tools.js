@@ -49,8 +49,8 @@ export function Page() {
   const items = tools.value?.items ?? []
   return html`<${OperatePage} title="Tools" about="What the agent can do, and what asks first." resource=${tools}>
     <p>
-      Commands run at the sandbox level <strong>${tools.value?.sandbox}</strong>
-      (<a href=${link("operate", "settings", "sandbox")}>settings</a>). Rules are in
+      Commands run at the sandbox level <strong>${tools.value?.sandbox}</strong>. See the settings${" "}
+      <a href=${link("operate", "settings", "sandbox")}>[sandbox]</a> and${" "}
       <a href=${link("operate", "settings", "approvals")}>[approvals]</a>.
     </p>
     <div class="toolbar">

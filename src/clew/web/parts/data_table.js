@@ -38,7 +38,9 @@ export function DataTable({ label, columns, rows, empty, detail, keyOf = (row) =
           const below = detail?.(row)
           return html`<tr key=${keyOf(row)}>
               ${columns.map(
-                ({ title, cell, kind = "" }) => html`<td class=${kind} data-title=${title} key=${title}>${cell(row)}</td>`,
+                ({ title, cell, kind = "" }) => html`<td class=${kind} data-title=${title} key=${title}>
+                  <div class="cell">${cell(row)}</div>
+                </td>`,
               )}
             </tr>
             ${below && html`<tr class="detail" key=${`${keyOf(row)}-detail`}><td colspan=${columns.length}>${below}</td></tr>`}`

@@ -16,7 +16,7 @@ const SOURCES = { default: "the default", file: "from", environment: "from the e
  *
  * @param {SettingInfoShape} setting
  */
-function textOf({ secret, value, is_list: isList }) {
+function textOf({ secret, next: value, is_list: isList }) {
   if (secret || value === null || value === undefined) return ""
   if (isList && Array.isArray(value)) return value.join("\n")
   return typeof value === "object" ? JSON.stringify(value) : String(value)
@@ -28,7 +28,7 @@ function textOf({ secret, value, is_list: isList }) {
  * @param {SettingInfoShape} setting
  * @param {string} text
  */
-function valueOf({ type, is_list: isList, value }, text) {
+function valueOf({ type, is_list: isList, next: value }, text) {
   if (isList) {
     return text
       .split("\n")
@@ -63,7 +63,7 @@ function SettingInput({ setting, text, set, given }) {
     return html`<textarea class="field" ...${given} rows=${Math.min(6, text.split("\n").length + 1)} value=${text} onInput=${onInput}></textarea>`
   }
   if (setting.secret) {
-    return html`<input class="field" ...${given} type="password" autocomplete="off" placeholder=${setting.value} value=${text} onInput=${onInput} />`
+    return html`<input class="field" ...${given} type="password" autocomplete="off" placeholder=${setting.next} value=${text} onInput=${onInput} />`
   }
   const shownDefault = setting.default === null ? "" : String(setting.default)
   return html`<input
@@ -76,6 +76,9 @@ function SettingInput({ setting, text, set, given }) {
     onInput=${onInput}
   />`
 }
+
+/** @param {unknown} value */
+const showValue = (value) => (value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value))
 
 /** @param {{ setting: SettingInfoShape }} props */
 function Origin({ setting }) {
@@ -151,8 +154,8 @@ export function SettingField({ setting, reload, name = setting.name }) {
             html`<button type="submit" class="primary" disabled=${isSent} aria-label=${`Save ${name}`}>Save</button>
               <button type="button" aria-label=${`Discard the change of ${name}`} onClick=${() => setText(stored)}>Discard</button>`}
             ${!isChanged &&
-            setting.source === "file" &&
-            html`<button type="button" disabled=${isSent} aria-label=${`Use the default of ${name}`} onClick=${() => save(null)}>
+            setting.in_file &&
+            html`<button type="button" disabled=${isSent} aria-label=${`${setting.secret ? "Remove" : "Use the default of"} ${name}`} onClick=${() => save(null)}>
               ${setting.secret ? "Remove" : "Use the default"}
             </button>`}
           </div>
@@ -160,7 +163,7 @@ export function SettingField({ setting, reload, name = setting.name }) {
     ${trouble && html`<p class="error-text" id=${`${id}-trouble`} role="alert">${trouble}</p>`}
     ${note && html`<p class="hint" role="status">${note}.</p>`}
     ${!isFixed && html`<${DefaultNote} setting=${setting} />`}
-    <p class="hint">Now ${setting.secret && `${setting.value}, `}<${Origin} setting=${setting} /></p>
+    <p class="hint">Now ${(setting.secret || setting.pending) && `${showValue(setting.value)}, `}<${Origin} setting=${setting} /></p>
   </form>`
 }
 
