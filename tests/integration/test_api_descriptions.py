@@ -44,6 +44,7 @@ PATHS = {
     "/api/conversations/{id}/close": {"post"},
     "/api/conversations/{id}/undelete": {"post"},
     "/api/search": {"get"},
+    "/api/scopes": {"get"},
     "/api/grants": {"get"},
     "/api/grants/{grant}": {"delete"},
     "/api/jobs": {"get", "post"},

@@ -71,6 +71,12 @@ _ENTRIES = HttpBinding(
     answer="One page",
     query=schemas.EntriesQueryParams,
 )
+_SCOPES = HttpBinding(
+    method="GET",
+    path="/api/scopes",
+    summary="The people and chats that have conversations",
+    answer="All of them, last used first",
+)
 _LINEAGE = HttpBinding(
     method="GET",
     path=f"{CONVERSATION_PATH}/lineage",
@@ -169,6 +175,7 @@ _REVOKE = HttpBinding(
 
 _CONVERSATIONS = (
     _concurrent(methods.LIST, conversations.list_conversations, CLIENTS, _LIST),
+    _concurrent(methods.SCOPES, conversations.list_scopes, CLIENTS, _SCOPES),
     _concurrent(methods.SEARCH, conversations.search_messages, CLIENTS, _SEARCH),
     SHOW_CONVERSATION,
     _concurrent(methods.ENTRIES, conversations.list_entries, ONE_CONVERSATION, _ENTRIES),

@@ -43,3 +43,19 @@ class Conversation(Record):
     last_seq: int
     created_at: datetime
     updated_at: datetime
+
+
+class ConversationFilter(Record):
+    """Which conversations are listed, besides those that are not visible anyway."""
+
+    #: A person or a chat.
+    scope: str = ""
+    #: A platform, or the name of one of its accounts.
+    channel: str = ""
+    #: When they were used last, in milliseconds.
+    since: int = 0
+    until: int = 2**62
+
+
+#: Nothing is left out.
+ALL_CONVERSATIONS = ConversationFilter()

@@ -30,7 +30,8 @@ MAIN_AGENT = "main"
 _MARKERS = ("account", "user", "thread")
 
 
-def _escape_part(part: str) -> str:
+def quote_part(part: str) -> str:
+    """Return a part as session keys have it."""
     if not part:
         raise UsageError(
             "a part of a session key is empty: every part needs at least one character"
@@ -63,7 +64,7 @@ class Route(Record):
             value: str | None = getattr(self, mark)
             if value is not None:
                 parts += [mark, value]
-        return RouteKey(":".join(["agent", *map(_escape_part, parts)]))
+        return RouteKey(":".join(["agent", *map(quote_part, parts)]))
 
     @property
     def channel(self) -> str:

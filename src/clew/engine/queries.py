@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
-from clew.core.conversation import UNDELETE_FOR
+from clew.core.conversation import ALL_CONVERSATIONS, UNDELETE_FOR
 from clew.engine.validation import validate_title
 from clew.store import maintenance
 from clew.store.transactions import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.core.context_view import ContextView
-    from clew.core.conversation import Conversation
+    from clew.core.conversation import Conversation, ConversationFilter
     from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, SessionId, TurnId
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
     from clew.store.search import SearchPage
     from clew.store.transactions.lineage import Lineage
-    from clew.store.transactions.listing import ConversationPage
+    from clew.store.transactions.listing import ConversationPage, ScopeCount
     from clew.store.transactions.undelete import DeletedConversation
     from clew.store.transactions.views import (
         ConversationView as ConversationView,  # noqa: PLC0414  (fronts name it)
@@ -108,11 +108,22 @@ class ConversationQueries:
         cursor: str | None = None,
         limit: int = 50,
         adhoc: bool = False,
+        wanted: ConversationFilter = ALL_CONVERSATIONS,
     ) -> ConversationViewPage:
-        """Return the same conversations as ``list_conversations``, each with its details."""
+        """Return conversations as ``list_conversations`` does, each with its details."""
         return await self._store.read(
-            views.list_views, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
+            views.list_views,
+            viewer=viewer,
+            title=title,
+            cursor=cursor,
+            limit=limit,
+            adhoc=adhoc,
+            wanted=wanted,
         )
+
+    async def list_scopes(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[ScopeCount]:
+        """Return the people and chats with conversations that ``viewer`` may see."""
+        return await self._store.read(listing.list_scopes, viewer=viewer)
 
     async def read_entries(
         self,

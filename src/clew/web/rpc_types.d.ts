@@ -584,6 +584,10 @@ export interface ListJobsParams {
 
 export interface ListParams {
   query?: string
+  scope?: string
+  channel?: string
+  since?: string
+  until?: string
   cursor?: string | null
   limit?: number
   adhoc?: boolean
@@ -911,6 +915,16 @@ export interface RunningTurn {
   holder: LeaseHolder | null
 }
 
+export interface ScopeList {
+  items: Array<ScopeShape>
+}
+
+export interface ScopeShape {
+  scope: string
+  conversations: number
+  updated_at: string
+}
+
 export interface SearchFactsParams {
   scope?: string | null
   query: string
@@ -919,6 +933,7 @@ export interface SearchFactsParams {
 
 export interface SearchParams {
   query: string
+  scope?: string
   cursor?: string | null
   limit?: number
 }
@@ -1354,11 +1369,12 @@ export interface Methods {
   "conversation.resume": { params: { conversation: string; name?: string }, result: Opened }
   "conversation.close": { params: { conversation: string }, result: Closed }
   "conversation.end": { params: { conversation: string }, result: ConversationShape }
-  "conversation.list": { params: { query?: string; cursor?: string | null; limit?: number; adhoc?: boolean }, result: ConversationList }
+  "conversation.list": { params: { query?: string; scope?: string; channel?: string; since?: string; until?: string; cursor?: string | null; limit?: number; adhoc?: boolean }, result: ConversationList }
   "conversation.status": { params: { conversation: string }, result: Status }
+  "conversation.scopes": { params: {  }, result: ScopeList }
   "conversation.lineage": { params: { conversation: string }, result: LineageShape }
   "conversation.entries": { params: { conversation: string; after?: number; before?: number | null; limit?: number }, result: EntryList }
-  "conversation.search": { params: { query: string; cursor?: string | null; limit?: number }, result: HitList }
+  "conversation.search": { params: { query: string; scope?: string; cursor?: string | null; limit?: number }, result: HitList }
   "conversation.rename": { params: { conversation: string; title: string | null }, result: ConversationShape }
   "conversation.branch": { params: { conversation: string; at?: number | null; title?: string | null; name?: string | null }, result: ConversationShape }
   "conversation.rewind": { params: { conversation: string; to: number }, result: WentBack }

@@ -83,6 +83,12 @@ STATUS = RpcMethod(
     summary="A conversation with its sessions, its state and its token usage.",
     errors=(ErrorCode.NOT_FOUND,),
 )
+SCOPES = RpcMethod(
+    name="conversation.scopes",
+    params=params.NoParams,
+    result=models.ScopeList,
+    summary="The people and chats that have conversations, last used first; at most 200.",
+)
 LINEAGE = RpcMethod(
     name="conversation.lineage",
     params=params.Named,

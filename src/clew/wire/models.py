@@ -54,6 +54,18 @@ class ConversationShape(WireModel):
     sessions: list[SessionShape]
 
 
+class ScopeShape(WireModel):
+    """A person or a chat, with the number of their conversations."""
+
+    scope: str
+    conversations: int
+    updated_at: str
+
+
+class ScopeList(WireModel):
+    items: list[ScopeShape]
+
+
 class RelativeShape(WireModel):
     """A conversation that another was branched from, or that was; ``seq`` is where."""
 

@@ -58,6 +58,15 @@ class ListParams(Params):
     """Filter and page of the list of conversations, last used first."""
 
     query: str = Field(default="", description="A part of the title.")
+    scope: str = Field(
+        default="",
+        description="The person or chat whose they are, as `conversation.scopes` has it.",
+    )
+    channel: str = Field(
+        default="", description="A platform or the name of its account; `local` is this machine."
+    )
+    since: str = Field(default="", description="Used last at this time or later.")
+    until: str = Field(default="", description="Used last before this time.")
     cursor: PageCursor | None = None
     limit: int = Field(default=50, ge=1, le=200)
     adhoc: bool = Field(
@@ -119,6 +128,7 @@ class SearchParams(Params):
     """Words to search for in all messages; newest first."""
 
     query: str = Field(min_length=1)
+    scope: str = Field(default="", description="Only in conversations of this person or chat.")
     cursor: PageCursor | None = None
     limit: int = Field(default=20, ge=1, le=100)
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from clew.api.operation_context import conversation_model
 from clew.api.rpc.client import FRONT_NAME
+from clew.core.conversation import ConversationFilter
 from clew.core.ids import ConversationId
+from clew.core.moments import parse_moment
 from clew.core.route import Route
+from clew.core.scope import Scope, can_see
 from clew.core.session import USER_EXIT
 from clew.engine.queued_commands import parse_compaction_note
 from clew.errors import NotFound
@@ -20,6 +23,8 @@ from clew.wire.models import (
     EntryList,
     HitList,
     LineageShape,
+    ScopeList,
+    ScopeShape,
     StateShape,
     UsageShape,
 )
@@ -97,8 +102,31 @@ async def list_conversations(call: OperationCall, given: params.ListParams) -> C
         cursor=given.cursor,
         limit=given.limit,
         adhoc=given.adhoc,
+        wanted=_make_filter(given),
     )
     return ConversationList(items=list(map(conversation_model, page.items)), next=page.next)
+
+
+def _make_filter(given: params.ListParams) -> ConversationFilter:
+    period = {
+        name: parse_moment(name, text)
+        for name, text in (("since", given.since), ("until", given.until))
+        if text
+    }
+    return ConversationFilter(scope=given.scope, channel=given.channel, **period)
+
+
+async def list_scopes(call: OperationCall, given: params.NoParams) -> ScopeList:
+    found = await call.engine.list_scopes(viewer=call.context.viewer)
+    items = [
+        ScopeShape(
+            scope=one.scope,
+            conversations=one.conversations,
+            updated_at=serializers.format_timestamp(one.updated_at) or "",
+        )
+        for one in found
+    ]
+    return ScopeList(items=items)
 
 
 async def list_entries(call: OperationCall, given: params.EntriesParams) -> EntryList:
@@ -116,8 +144,14 @@ async def list_entries(call: OperationCall, given: params.EntriesParams) -> Entr
 
 
 async def search_messages(call: OperationCall, given: params.SearchParams) -> HitList:
+    viewer = call.context.viewer
+    if given.scope:
+        wanted = Scope(given.scope)
+        if not can_see(viewer, wanted):
+            return HitList(items=[], next=None)
+        viewer = wanted
     found = await call.engine.search_messages(
-        given.query, viewer=call.context.viewer, cursor=given.cursor, limit=given.limit
+        given.query, viewer=viewer, cursor=given.cursor, limit=given.limit
     )
     shown = [serializers.serialize_hit(hit) for hit in found.items]
     return HitList.model_validate(serializers.serialize_page(shown, found.next))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from clew.api.operation_scope import LOCAL_CLIENTS
 from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import QueryParams
-from clew.clock import from_millis, now_millis, to_millis
+from clew.clock import from_millis, now_millis
+from clew.core.moments import parse_moment
 from clew.errors import UsageError
 from clew.features.admin.channel_usage import sum_by_channel
 from clew.store.transactions.usage_totals import UsageKey, UsagePeriod, group_usage, sum_period
@@ -98,23 +99,13 @@ def make_period(given: _SummaryFields, now: int) -> UsagePeriod:
 
     :raises UsageError: if a time cannot be read, or if it ends before it begins
     """
-    until = now + 1 if given.until is None else _read_time("until", given.until)
-    since = _read_time("since", given.since) if given.since is not None else None
+    until = now + 1 if given.until is None else parse_moment("until", given.until)
+    since = parse_moment("since", given.since) if given.since is not None else None
     if since is None:
         since = until - _DEFAULT_PERIOD // timedelta(milliseconds=1)
     if since >= until:
         raise UsageError("since must be before until")
     return UsagePeriod(since=since, until=until, offset=given.offset * _MINUTE_MS)
-
-
-def _read_time(name: str, text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-        return to_millis(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{name} is {text!r}: give a date or a time such as 2026-01-31 or 2026-01-31T12:00:00Z"
-        ) from None
 
 
 def summarize(t: Tx, by: str, period: UsagePeriod) -> tuple[UsageTotal, list[UsageTotal]]:

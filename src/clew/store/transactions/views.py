@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.conversation import ALL_CONVERSATIONS
 from clew.record import Record
 from clew.store.transactions import conversations, listing, sessions, usage
 
 if TYPE_CHECKING:
-    from clew.core.conversation import Conversation
+    from clew.core.conversation import Conversation, ConversationFilter
     from clew.core.ids import ConversationId, SessionId
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
@@ -52,10 +53,11 @@ def list_views(
     cursor: str | None = None,
     limit: int = 50,
     adhoc: bool = False,
+    wanted: ConversationFilter = ALL_CONVERSATIONS,
 ) -> ConversationViewPage:
     """Return a page as ``listing.list_conversations`` does, with the related data of each."""
     page = listing.list_conversations(
-        t, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
+        t, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc, wanted=wanted
     )
     return ConversationViewPage(
         items=tuple(_build_view(t, each) for each in page.items), next=page.next
@@ -63,10 +65,11 @@ def list_views(
 
 
 def _build_view(t: Tx, found: Conversation) -> ConversationView:
+    chain = tuple(sessions.list_sessions(t, found.id))
     return ConversationView(
         conversation=found,
         routes=tuple(conversations.list_routes(t, found.id)),
-        sessions=tuple(sessions.list_sessions(t, found.id)),
-        counts=listing.count_entries_by_session(t, found.id),
+        sessions=chain,
+        counts=listing.count_entries(chain, found.last_seq),
         usage=usage.sum_usage(t, found.id),
     )

@@ -21,6 +21,7 @@ const PATHS = {
   tool: "M14.5 6a4 4 0 0 0-5 5L4 16.5 7.5 20l5.5-5.500a4 4 0 0 0 5-5L15 12l-3-3z",
   thought: "M12 4a6 6 0 0 1 3 11v2H9v-2a6 6 0 0 1 3-11M10 20h4",
   down: "M12 5v14M6 13l6 6 6-6",
+  filter: "M4 6h16M7 12h10M10 18h4",
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
 }
 

@@ -1,11 +1,13 @@
 /** The list of conversations, with search. */
 
 import { formatWhen } from "../format.js"
-import { html, useEffect } from "../lib.js"
+import { html, useEffect, useState } from "../lib.js"
 import { address, go, link } from "../router.js"
 import { logOut } from "../session.js"
 import { agent, client } from "../stores/client.js"
 import { askForTitle, conversations, hasMore, hits, isListed, loadMore, query, reload, remove, search } from "../stores/conversations.js"
+import { isFiltered } from "../stores/filters.js"
+import { FilterRow } from "./filters.js"
 import { Icon } from "./icon.js"
 import { Menu } from "./menu.js"
 import { OperateNav } from "./operate_nav.js"
@@ -73,7 +75,8 @@ function ConversationList() {
     return () => clearInterval(timer)
   }, [])
   const current = address.value[0] === "c" ? address.value[1] : null
-  const isSearching = query.value.trim() !== ""
+  const [isFiltering, setFiltering] = useState(isFiltered.value)
+  const isSearching = query.value.trim() !== "" || isFiltered.value
   return html`<div class="sidebar-head">
       <a class="brand" href="#/new">Clew</a>
       <a
@@ -98,7 +101,18 @@ function ConversationList() {
         value=${query.value}
         onInput=${(/** @type {any} */ event) => search(event.currentTarget.value)}
       />
+      <button
+        type="button"
+        class=${isFiltered.value ? "icon-button small active" : "icon-button small"}
+        aria-label=${isFiltered.value ? "Filter, in use" : "Filter"}
+        title="Filter"
+        aria-expanded=${isFiltering}
+        onClick=${() => setFiltering(!isFiltering)}
+      >
+        <${Icon} name="filter" size="16" />
+      </button>
     </div>
+    ${isFiltering && html`<${FilterRow} />`}
     <div class="rows">
       <ul>
         ${conversations.value.map(

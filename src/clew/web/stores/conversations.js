@@ -3,6 +3,7 @@
 import { signal } from "../lib.js"
 import { client, messageOf } from "./client.js"
 import { openDialog } from "./dialog.js"
+import { readFilters } from "./filters.js"
 import { attempt, showToast } from "./toasts.js"
 
 /** @import { ConversationShape, HitShape } from "../rpc_types.d.ts" */
@@ -14,6 +15,8 @@ export const hits = signal(/** @type {HitShape[]} */ ([]))
 export const isListed = signal(false)
 const next = signal(/** @type {string | null} */ (null))
 const LEAST_LETTERS = 3
+const PAGE_SIZE = 50
+const MOST = 200
 let lastLoad = 0
 
 export const hasMore = next
@@ -22,9 +25,14 @@ export const hasMore = next
 export async function reload() {
   const load = ++lastLoad
   const wanted = query.value.trim()
-  const listing = client.call("conversation.list", { query: wanted })
-  const searching =
-    wanted.length >= LEAST_LETTERS ? client.call("conversation.search", { query: wanted, limit: 8 }) : null
+  const narrowed = readFilters()
+  // What was loaded by further pages stays.
+  const limit = Math.min(Math.max(PAGE_SIZE, conversations.value.length), MOST)
+  const listing = client.call("conversation.list", { query: wanted, limit, ...narrowed })
+  const { scope, channel, since, until } = narrowed
+  // Messages are found by their person; a channel or a time narrows only the list.
+  const isSearched = wanted.length >= LEAST_LETTERS && !channel && !since && !until
+  const searching = isSearched ? client.call("conversation.search", { query: wanted, scope, limit: 8 }) : null
   try {
     const [page, found] = await Promise.all([listing, searching])
     if (load !== lastLoad) return
@@ -42,7 +50,11 @@ export const loadMore = () =>
   attempt(async () => {
     if (!next.value) return
     const load = lastLoad
-    const page = await client.call("conversation.list", { query: query.value.trim(), cursor: next.value })
+    const page = await client.call("conversation.list", {
+      query: query.value.trim(),
+      cursor: next.value,
+      ...readFilters(),
+    })
     if (load !== lastLoad) return
     const known = new Set(conversations.value.map((one) => one.id))
     conversations.value = [...conversations.value, ...page.items.filter((one) => !known.has(one.id))]
