@@ -45,6 +45,7 @@ PATHS = {
     "/api/conversations/{id}/undelete": {"post"},
     "/api/search": {"get"},
     "/api/scopes": {"get"},
+    "/api/approvals/{approval}": {"post"},
     "/api/grants": {"get"},
     "/api/grants/{grant}": {"delete"},
     "/api/jobs": {"get", "post"},

@@ -159,6 +159,14 @@ _UNDELETE = HttpBinding(
     answer="The conversation",
 )
 
+_RESPOND = HttpBinding(
+    method="POST",
+    path="/api/approvals/{approval}",
+    summary="Allow or refuse a tool call; the first answer counts",
+    answer="The approval",
+    subject="approval",
+    body=schemas.RespondRequest,
+)
 _GRANTS = HttpBinding(
     method="GET",
     path="/api/grants",
@@ -235,6 +243,7 @@ _TURNS = (
         methods.RESPOND,
         turns.answer_approval,
         OperationScope(names={"approval": NamedKind.APPROVAL}),
+        _RESPOND,
     ),
     _concurrent(methods.GRANTS, grants.list_grants, CLIENTS, _GRANTS),
     _concurrent(methods.REVOKE, grants.revoke_grant, _GRANT, _REVOKE),

@@ -177,6 +177,9 @@ MessageRequest = derive_model(
     without={"session_id", "key"},
     doc="A message for a conversation; its answer becomes an entry of the log.",
 )
+RespondRequest = derive_model(
+    "RespondRequest", params.RespondParams, RequestBody, without={"approval"}
+)
 RenameRequest = derive_model(
     "RenameRequest",
     params.RenameParams,

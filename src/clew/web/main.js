@@ -1,6 +1,7 @@
 /** The dashboard: the page that its address names, beside the list of conversations. */
 
 import { html, render, signal, useLayoutEffect } from "./lib.js"
+import { startWorker } from "./notices.js"
 import { ChatPage, NewPage } from "./pages/chat.js"
 import { LineagePage } from "./pages/lineage.js"
 import { LoginPage } from "./pages/login.js"
@@ -30,13 +31,23 @@ function Link() {
   return html`<div class="banner" role="status">The gateway cannot be reached. What you write is kept and sent later.</div>`
 }
 
+/** The page before the gateway was ever reached: without a network, this is all that there is. */
+function Unreached() {
+  return html`<main class="login">
+    <div class="login-box" role="status">
+      <h1>Clew</h1>
+      <p>The gateway cannot be reached. This page goes on as soon as it is back.</p>
+    </div>
+  </main>`
+}
+
 function App() {
   const [page = "new", ...rest] = address.value
   // Before anybody can see the page and go elsewhere.
   useLayoutEffect(() => {
     if (!PAGES[page]) replace("new")
   }, [page])
-  if (isLoginNeeded.value === null) return html`<div class="loading" role="status" aria-label="Loading"></div>`
+  if (isLoginNeeded.value === null) return html`<${Unreached} />`
   if (isLoginNeeded.value) return html`<${LoginPage} reason=${loginTrouble.value} />`
   return html`<div class="frame">
     <${Sidebar} />
@@ -76,6 +87,7 @@ async function main() {
   root?.replaceChildren()
   if (root) render(html`<${App} />`, root)
   deliver()
+  startWorker()
 }
 
 main()

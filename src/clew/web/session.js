@@ -7,12 +7,14 @@ export const isLoginNeeded = signal(/** @type {boolean | null} */ (null))
 const CODE = /^#login=([\w-]+)$/
 
 /**
+ * Ask the gateway something outside of JSON-RPC, which needs a login.
+ *
  * @param {string} path
- * @param {object} [body]
+ * @param {{ body?: object, method?: string }} [options]
  */
-async function request(path, body) {
+export async function request(path, { body, method = body ? "POST" : "GET" } = {}) {
   const answer = await fetch(path, {
-    method: body ? "POST" : "GET",
+    method,
     headers: body ? { "Content-Type": "application/json" } : {},
     body: body ? JSON.stringify(body) : undefined,
     cache: "no-store",
@@ -38,12 +40,12 @@ export async function checkLogin() {
  * @param {{ token: string } | { code: string }} given
  */
 export async function logIn(given) {
-  isLoginNeeded.value = (await request("api/login", given)).needed
+  isLoginNeeded.value = (await request("api/login", { body: given })).needed
 }
 
 /** Log this browser out. */
 export async function logOut() {
-  await request("api/logout", {})
+  await request("api/logout", { body: {} })
   location.reload()
 }
 

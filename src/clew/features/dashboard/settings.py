@@ -19,3 +19,9 @@ class DashboardSettings(Record):
         "address with `http://` allows to sign in without it, which others in the network can "
         "listen to.",
     )
+    push_services: tuple[str, ...] = setting(
+        ORIGINS,
+        (),
+        "Push services that browsers get notices from, beside those of Chrome, Edge, Firefox and "
+        "Safari.",
+    )

@@ -16,10 +16,11 @@ from starlette.responses import JSONResponse, Response
 from clew.api.caller import WebCaller
 from clew.api.problems import Problem
 from clew.api.request_body import read_body
-from clew.core.scope import LOCAL
+from clew.core.scope import LOCAL, Scope
 from clew.errors import NotFound
 from clew.features.dashboard import logins
 from clew.features.dashboard.addresses import PageAddress, find_address, is_own_request
+from clew.record import Record
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection, Request
@@ -63,6 +64,14 @@ _TOO_MANY: Final = Problem(
 _INVALID: Final = Problem(
     status=400, message='send {"code": …} or {"token": …} as JSON', code="invalid_value"
 )
+
+
+class Visitor(Record):
+    """Who uses the page."""
+
+    scope: Scope
+    #: The id of the login; ``None`` where nobody logs in.
+    login: str | None
 
 
 class LoginRequest(BaseModel):
@@ -114,6 +123,17 @@ class SignIn:
             name=f"dashboard:{login.scope}",
             is_valid=partial(self._is_valid, cookie),
         )
+
+    async def find_visitor(self, request: Request) -> Visitor | Problem:
+        """Return who sends a request of the page, or why it is refused."""
+        if problem := find_refusal(request, self._settings):
+            return problem
+        address = self._find_address(request)
+        if address is None or not _is_own(request, address):
+            return _FOREIGN
+        if login := await self._find_login(request.cookies.get(cookie_name(address), "")):
+            return Visitor(scope=login.scope, login=login.id)
+        return Visitor(scope=LOCAL, login=None) if self._token is None else _WRONG
 
     async def show_login(self, request: Request) -> Response:
         """Say whether this browser has to log in."""

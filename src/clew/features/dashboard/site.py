@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from clew.api.problems import Problem
 from clew.api.website import Website
+from clew.features.dashboard.push_routes import PUSH_PATH, PushRoutes
 from clew.features.dashboard.sign_in import LOGIN_PATH, LOGOUT_PATH, SignIn, find_refusal
 from clew.features.dashboard.site_files import INDEX_NAME, SiteFile, SiteFiles
 
@@ -23,12 +24,23 @@ if TYPE_CHECKING:
 
 PAGE_PATH: Final = "/"
 FILES_PATH: Final = "/web/"
+#: At the root, so that it serves all pages; outside the versions, so that it is known again.
+WORKER_PATH: Final = "/service-worker.js"
+MANIFEST_PATH: Final = "/manifest.webmanifest"
+#: Files at addresses of their own, by path.
+_NAMED_FILES: Final = {
+    PAGE_PATH: INDEX_NAME,
+    WORKER_PATH: "service_worker.js",
+    MANIFEST_PATH: "manifest.webmanifest",
+}
+_PUBLIC_PATHS: Final = frozenset({*_NAMED_FILES, LOGIN_PATH, LOGOUT_PATH, PUSH_PATH})
 
 #: Nothing is loaded from elsewhere, no code is in the page, and no text becomes code.
 CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types dompurify"
+    "connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types dompurify service-worker"
 )
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": CONTENT_POLICY,
@@ -51,13 +63,15 @@ class DashboardSite(Website):
         self._sign_in: SignIn | None = None
 
     def is_public(self, path: str) -> bool:
-        return path in (PAGE_PATH, LOGIN_PATH, LOGOUT_PATH) or path.startswith(FILES_PATH)
+        return path in _PUBLIC_PATHS or path.startswith(FILES_PATH)
 
     def make_routes(self, server: HttpServer) -> Sequence[Route]:
         context, token = server.context, server.context.settings.api.token
         self._sign_in = sign_in = SignIn(context.engine, self._settings, token)
+        push = PushRoutes(sign_in, context.engine.feature_context.store, self._settings)
         return (
-            Route(PAGE_PATH, self._show_page),
+            *(Route(path, self._show_named) for path in _NAMED_FILES),
+            *push.make_routes(),
             Route(f"{FILES_PATH}{{path:path}}", self._show_file),
             Route(LOGIN_PATH, sign_in.show_login, methods=["GET"]),
             Route(LOGIN_PATH, sign_in.log_in, methods=["POST"]),
@@ -67,10 +81,11 @@ class DashboardSite(Website):
     async def identify(self, connection: HTTPConnection) -> WebCaller | Problem | None:
         return None if self._sign_in is None else await self._sign_in.identify(connection)
 
-    async def _show_page(self, request: Request) -> Response:
+    async def _show_named(self, request: Request) -> Response:
         if problem := find_refusal(request, self._settings):
             return problem.to_response()
-        return _send(request, self._files.load().files[INDEX_NAME], caching=_ASK_FIRST)
+        name = _NAMED_FILES[request.url.path]
+        return _send(request, self._files.load().files[name], caching=_ASK_FIRST)
 
     async def _show_file(self, request: Request) -> Response:
         if problem := find_refusal(request, self._settings):

@@ -17,6 +17,8 @@ FOLDER: Final = Path(__file__).parents[2] / "web"
 INDEX_NAME: Final = "index.html"
 MEDIA_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",

@@ -2,11 +2,13 @@
 
 import { formatWhen } from "../format.js"
 import { html, useEffect, useState } from "../lib.js"
+import { hasNotices, turnOff, turnOn } from "../notices.js"
 import { address, go, link } from "../router.js"
 import { logOut } from "../session.js"
 import { agent, client } from "../stores/client.js"
 import { askForTitle, conversations, hasMore, hits, isListed, loadMore, query, reload, remove, search } from "../stores/conversations.js"
 import { isFiltered } from "../stores/filters.js"
+import { attempt, showToast } from "../stores/toasts.js"
 import { FilterRow } from "./filters.js"
 import { Icon } from "./icon.js"
 import { Menu } from "./menu.js"
@@ -132,6 +134,17 @@ function ConversationList() {
     </div>`
 }
 
+/** What concerns this browser. */
+function makeMenu() {
+  const leave = { label: "Sign out", run: logOut }
+  if (hasNotices.value === null) return [leave]
+  const change = async () => {
+    await (hasNotices.value ? turnOff() : turnOn())
+    showToast(hasNotices.value ? "This browser tells you of answers and questions" : "This browser tells you nothing any more")
+  }
+  return [{ label: hasNotices.value ? "Turn notices off" : "Turn notices on", run: () => attempt(change) }, leave]
+}
+
 export function Sidebar() {
   const isOperating = address.value[0] === "operate"
   const close = () => {
@@ -147,7 +160,7 @@ export function Sidebar() {
       ${isOperating
         ? html`<a class="foot-link" href=${link("new")} onClick=${close}>Chat</a>`
         : html`<a class="foot-link" href=${link("operate", "jobs")}>Operate</a>`}
-      <${Menu} label="More" items=${[{ label: "Sign out", run: logOut }]} />
+      <${Menu} label="More" items=${makeMenu()} />
     </div>
   </nav>`
 }
