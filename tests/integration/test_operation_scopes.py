@@ -198,6 +198,7 @@ def request(endpoint: Endpoint, things: Things) -> httpx2.Request:
     conversation = things[NamedKind.DELETED if is_gone else NamedKind.CONVERSATION]
     path = endpoint.path.replace("{id}", quote(conversation, safe="")).replace("{model}", "clew")
     path = path.replace("{grant}", f"grt_{conversation.removeprefix('cnv_')}")
+    path = path.replace("{approval}", things[NamedKind.APPROVAL])
     path = path.replace("{goal}", quote(conversation, safe=""))
     path = path.replace("{response}", things[NamedKind.RESPONSE]).replace("{item}", "none")
     asked = {name: str(FIELDS[name]) for name in endpoint.query.model_fields if name in FIELDS}
@@ -243,7 +244,7 @@ async def check_endpoint(
         asked = request(endpoint, mine)
         asked.headers.update(wrong)
         assert ((await http.send(asked)).status_code == 401) == (not endpoint.is_public), what
-    named = ("{id}", "{grant}", "{goal}", "completions", "/responses", "/ag-ui")
+    named = ("{id}", "{approval}", "{grant}", "{goal}", "completions", "/responses", "/ag-ui")
     if any(name in what for name in named):
         hidden = await send(http, request(endpoint, theirs))
         assert hidden.status_code == 404, what

@@ -21,7 +21,7 @@ _MAX_ARGUMENTS: Final = 240
 _SHORTEST_TURN: Final = 1000
 
 
-class Notice(Record):
+class PushNotice(Record):
     """Something to tell."""
 
     #: The turn or approval, which is told once.
@@ -34,7 +34,7 @@ class Notice(Record):
         return json.dumps(self.content, ensure_ascii=False).encode()
 
 
-def find_turn_notice(t: Tx, conversation: ConversationId) -> Notice | None:
+def find_turn_notice(t: Tx, conversation: ConversationId) -> PushNotice | None:
     """Return what the last turn of a conversation ended with, if people are to be told."""
     row = t.fetch_one(
         """
@@ -51,7 +51,7 @@ def find_turn_notice(t: Tx, conversation: ConversationId) -> Notice | None:
     turn, has_failed = str(row[0]), row[1] == "failed"
     text = str(row[2] or "") if has_failed else _read_answer(t, conversation, turn)
     content = _describe("failure" if has_failed else "answer", conversation, row[3], text)
-    return Notice(subject=turn, scope=Scope(str(row[4])), content=content)
+    return PushNotice(subject=turn, scope=Scope(str(row[4])), content=content)
 
 
 def _read_answer(t: Tx, conversation: ConversationId, turn: str) -> str:
@@ -64,7 +64,7 @@ def _read_answer(t: Tx, conversation: ConversationId, turn: str) -> str:
     return "" if row is None else str(row[0])
 
 
-def list_question_notices(t: Tx) -> list[Notice]:
+def list_question_notices(t: Tx) -> list[PushNotice]:
     """Return the open questions of all conversations that nobody was told of."""
     rows = t.fetch_all(
         """
@@ -81,12 +81,12 @@ def list_question_notices(t: Tx) -> list[Notice]:
 
 def _make_question(
     id: str, conversation: str, tool: str, args: str, title: Any, scope: str
-) -> Notice:
+) -> PushNotice:
     text = f"{tool} {args}"
     content = _describe("question", ConversationId(conversation), title, text)
     # Consent is given only to what is shown whole.
     is_whole = len(text) <= _MAX_ARGUMENTS and text.isprintable()
-    return Notice(
+    return PushNotice(
         subject=id, scope=Scope(scope), content={**content, "approval": id, "whole": is_whole}
     )
 

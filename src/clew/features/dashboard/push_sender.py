@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.ids import ConversationId
-    from clew.features.dashboard.push_notices import Notice
+    from clew.features.dashboard.push_notices import PushNotice
     from clew.features.dashboard.push_subscriptions import PushSubscription
     from clew.plugin import FeatureContext
     from clew.store.contract import Store
@@ -72,7 +72,7 @@ class PushSender:
             await self._tell(notice, wanted)
         return True
 
-    async def _tell(self, notice: Notice, wanted: Sequence[PushSubscription]) -> None:
+    async def _tell(self, notice: PushNotice, wanted: Sequence[PushSubscription]) -> None:
         # Claimed first: a notice that is lost with a process is less harm than one that is doubled.
         if not await self._store.write(subscriptions.claim, notice.subject):
             return
@@ -85,7 +85,7 @@ class PushSender:
             await self._store.write(subscriptions.remove_dead, gone)
 
     async def _send(
-        self, http: httpx2.AsyncClient, notice: Notice, one: PushSubscription, key: str
+        self, http: httpx2.AsyncClient, notice: PushNotice, one: PushSubscription, key: str
     ) -> int:
         payload = notice.to_json()
         headers = {
