@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from contextlib import asynccontextmanager, contextmanager
@@ -211,6 +212,7 @@ def test_a_wrong_value_is_refused_with_its_reason_and_changes_nothing(
         answer = operator.ask("PUT", f"/api/settings/{name}", json={"value": value})
         assert answer.status_code == 400
         assert told in answer.json()["error"]["message"]
+        assert "line " not in answer.json()["error"]["message"]
         assert answer.json()["error"]["param"] == "value"
         assert (home / "config.toml").read_text() == before
 
@@ -379,6 +381,9 @@ async def test_a_login_with_the_token_may_do_everything(tmp_path: Path, store_ur
         for method, (verb, path, body) in FORMS.items():
             answer = await server.http.request(verb, path, json=body, headers=headers)
             assert answer.status_code == 200, (method, answer.text)
+        both = (server.http.post("/api/checks", headers=headers) for _ in range(2))
+        answers = await asyncio.gather(*both)
+        assert sorted(one.status_code for one in answers) == [200, 409]
 
 
 @pytest.mark.both_databases

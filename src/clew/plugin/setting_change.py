@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.config.load import load_settings
 from clew.config.toml_edit import write_setting
 from clew.core.text import REDACTED
-from clew.errors import ClewError, UsageError
+from clew.errors import ClewError, SettingsError, UsageError
 from clew.plugin.loading import get_features
 from clew.record import Record
 
@@ -59,14 +60,17 @@ def change_setting(settings: Settings, name: str, value: object) -> SettingChang
             "it in the environment"
         )
     features = get_features(settings)
-    file = write_setting(
-        settings.home,
-        name,
-        value,
-        catalog=features.catalog,
-        environ=os.environ,
-        find_problems=features.find_settings_problems,
-    )
+    try:
+        file = write_setting(
+            settings.home,
+            name,
+            value,
+            catalog=features.catalog,
+            environ=os.environ,
+            find_problems=features.find_settings_problems,
+        )
+    except SettingsError as error:
+        raise SettingsError(*_without_new_line(error, name)) from None
     overridden_by = _find_stronger(settings.origins.get(name))
     applied = overridden_by is None and _apply_setting(settings, name)
     return SettingChange(name=name, file=file, applied=applied, overridden_by=overridden_by)
@@ -76,6 +80,12 @@ def is_live(settings: Settings, name: str) -> bool:
     """Return whether a change of a setting applies to a running process."""
     field = get_features(settings).catalog.find_field(tuple(name.split(".")))
     return field is not None and field.live
+
+
+def _without_new_line(error: SettingsError, name: str) -> list[str]:
+    """Return the problems without the line in which the setting would have been: it has none."""
+    own = re.compile(rf".*, line \d+: (?={re.escape(name)} )")
+    return [own.sub("", problem, count=1) for problem in error.problems]
 
 
 def _has_hidden_part(value: object) -> bool:

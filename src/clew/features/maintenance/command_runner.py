@@ -62,6 +62,8 @@ async def _run_child(settings: Settings, *arguments: str) -> Any:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # What it starts in turn ends with it.
+        start_new_session=True,
         env={**os.environ, **dict(_iter_variables(settings))},
     )
     try:

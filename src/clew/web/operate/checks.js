@@ -35,6 +35,20 @@ const STORE_COLUMNS = [
   },
 ]
 
+/**
+ * A finding; the lines behind its first one are folded.
+ *
+ * @param {{ text: string }} props
+ */
+function Detail({ text }) {
+  const [first, ...rest] = text.split("\n")
+  if (!rest.length) return first
+  return html`<details class="more">
+    <summary>${first}</summary>
+    <div class="lines">${rest.join("\n")}</div>
+  </details>`
+}
+
 /** @type {Column<DoctorFindingShape>[]} */
 const DOCTOR_COLUMNS = [
   { title: "State", cell: (one) => html`<${State} name=${one.level} />` },
@@ -42,7 +56,7 @@ const DOCTOR_COLUMNS = [
   {
     title: "Finding",
     kind: "wide",
-    cell: (one) => html`<span class="lines">${showHidden(one.detail)}</span>${one.fix && html`<div class="hint">To do: ${one.fix}</div>`}`,
+    cell: (one) => html`<${Detail} text=${showHidden(one.detail)} />${one.fix && html`<div class="hint">To do: ${one.fix}</div>`}`,
   },
 ]
 
