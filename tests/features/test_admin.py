@@ -14,6 +14,7 @@ import pytest
 from clew.api.app import build_app
 from clew.api.builtin_operations import build_operations
 from clew.api.operation_context import OperationContext
+from clew.cli.entry_point import run_command
 from clew.config import load_settings
 from clew.core.access import ChannelAccount
 from clew.core.health import ChannelState
@@ -323,6 +324,35 @@ async def test_usage_is_summed_up_by_day_model_conversation_channel_and_person(
         assert (await office.get("usage"))["items"] == [], "the last 30 days"
         for wrong in ("since=yesterday", "by=week", "since=2024-10-02&until=2024-10-01"):
             assert (await office.http.get(f"/api/usage?{wrong}")).status_code == 400, wrong
+
+
+async def test_the_command_line_prints_the_same_sums(
+    tmp_path: Path, store_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with opened(tmp_path, store_url, channel=False) as office:
+        talk = (await office.world.say("a: ")).conversation_id
+        await office.world.engine.wait_until_idle()
+        await office.world.means.store.write(_use, talk, 20_000 * DAY, "big", 1_500_000)
+        found = await office.get("usage", by="model", since="2024-10-01", until="2024-12-01")
+    args = ["usage", "--by", "model", "--since", "2024-10-01", "--until", "2024-12-01"]
+    command = ["--home", str(tmp_path), "--set", f"store.url={store_url}"]
+
+    async def run(*more: str) -> tuple[int, str, str]:
+        code = await asyncio.to_thread(run_command, [*command, *args, *more])
+        told, error = capsys.readouterr()
+        return code, told, error
+
+    capsys.readouterr()
+    _, told, _ = await run("--json")
+    assert json.loads(told)["items"] == found["items"]
+    _, told, _ = await run()
+    lines = [line.split() for line in told.splitlines()]
+    assert lines[1:] == [
+        ["big", "1", "1", "100", "40", "10", "$1.5000"],
+        ["total", "1", "1", "100", "40", "10", "$1.5000"],
+    ]
+    code, _, error = await run("--until", "tomorrow")
+    assert (code, "2026-01-31" in error) == (2, True)
 
 
 GIVEN: Mapping[str, Mapping[str, object]] = {

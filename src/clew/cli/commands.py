@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "deliveries": LazyCommand(
         "clew.cli.deliveries", "deliveries", "List, retry and drop undelivered messages."
     ),
+    "usage": LazyCommand("clew.cli.usage", "usage", "Sum up tokens and cost."),
     "agents": LazyCommand(
         "clew.cli.agents", "agents", "List, read, tell and stop the tasks of agents."
     ),

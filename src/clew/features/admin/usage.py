@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
@@ -24,7 +24,7 @@ from clew.wire.serializers import format_timestamp
 if TYPE_CHECKING:
     from clew.api.operation_call import OperationCall
     from clew.api.operations import AnyOperation
-    from clew.store.contract import Tx
+    from clew.store.contract import Store, Tx
     from clew.store.transactions.usage_totals import UsageTotal
 
 #: Groups that are returned at most, and the period where none is given.
@@ -35,6 +35,7 @@ _EVERY_SCOPE: Final = 1_000_000
 _MINUTE_MS: Final = 60_000
 
 Dimension = Literal["day", "model", "conversation", "channel", "person"]
+DIMENSIONS: Final = get_args(Dimension)
 _KEYS: Final = {
     "day": UsageKey.DAY,
     "model": UsageKey.MODEL,
@@ -131,9 +132,14 @@ def _describe(total: UsageTotal) -> UsageSum:
     )
 
 
-async def _summarize_usage(call: OperationCall, given: UsageParams) -> UsageSummary:
+async def read_summary(store: Store, given: UsageParams) -> UsageSummary:
+    """
+    Return the usage of a period.
+
+    :raises UsageError: if the period is wrong
+    """
     period = make_period(given, now_millis())
-    total, groups = await call.engine.feature_context.store.read(summarize, given.by, period)
+    total, groups = await store.read(summarize, given.by, period)
     more = len(groups) > MAX_GROUPS
     # Of days, the first are those that are left out.
     shown = groups[-MAX_GROUPS:] if given.by == "day" else groups[:MAX_GROUPS]
@@ -144,6 +150,10 @@ async def _summarize_usage(call: OperationCall, given: UsageParams) -> UsageSumm
         items=[_describe(one) for one in shown],
         more=more,
     )
+
+
+async def _summarize_usage(call: OperationCall, given: UsageParams) -> UsageSummary:
+    return await read_summary(call.engine.feature_context.store, given)
 
 
 OPERATIONS: Final[tuple[AnyOperation, ...]] = (

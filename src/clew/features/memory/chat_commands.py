@@ -11,7 +11,6 @@ from clew.features.memory.memories import get_memory
 from clew.features.memory.wording import format_fact, format_listed, format_proposals
 
 if TYPE_CHECKING:
-
     from clew.core.scope import Scope
     from clew.features.memory.forgetting import Forgotten
     from clew.features.memory.proposals import Proposal

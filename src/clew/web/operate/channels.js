@@ -32,12 +32,12 @@ function Undelivered({ channel: { name, deliveries } }) {
 const COLUMNS = [
   {
     title: "Channel",
+    kind: "wide",
     cell: ({ name, platform }) =>
-      html`<strong>${name}</strong>${platform !== name && html`<div class="hint">${platform}</div>`}`,
+      html`<div><strong>${name}</strong>${platform !== name && html`<div class="hint">${platform}</div>`}</div>`,
   },
   {
     title: "State",
-    kind: "wide",
     cell: ({ state, error }) => html`<div><${State} name=${state} why=${error && showHidden(error)} /></div>`,
   },
   { title: "For", cell: ({ since }) => html`<${Age} at=${since} />` },

@@ -28,7 +28,7 @@ const DIMENSIONS = [
 /** @param {UsageSum} one */
 const describeCost = ({ cost, unpriced }) => {
   if (cost === null) return "—"
-  return `${formatCost(cost)}${unpriced ? " and more" : ""}`
+  return `${unpriced ? "at least " : ""}${formatCost(cost)}`
 }
 
 /** @param {UsageSum} one */
