@@ -198,7 +198,7 @@ def test_accounts_that_a_person_has_linked_are_parted(
     with visiting(browser, gateway) as visit:
         page = open_page(visit, "People")
         link = row(page, "45", "Linked accounts")
-        expect(link).to_contain_text("webhook 44")
+        expect(link).to_contain_text("44 (webhook)")
         assert visit.find_barriers() == []
         link.get_by_role("button", name="Part").click()
         page.get_by_role("dialog").get_by_role("button", name="Part").click()
@@ -247,8 +247,8 @@ def test_usage_is_shown_by_day_and_by_what_is_chosen(browser: Browser, gateway: 
         visit.picture("operate-usage")
         for by, text in (
             ("conversation", "count me"),
-            ("channel", "This machine and the API"),
-            ("person", "This machine and the API"),
+            ("channel", "This machine"),
+            ("person", "This machine"),
         ):
             page.get_by_label("By", exact=True).select_option(by)
             expect(row(page, text, "Usage")).to_be_visible()

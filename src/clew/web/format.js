@@ -85,16 +85,6 @@ export function showHidden(text) {
 }
 
 /**
- * Whose conversations those of a scope are: `telegram 42`.
- *
- * @param {string} scope
- */
-export function describeScope(scope) {
-  if (scope === "local") return "This machine and the API"
-  return showHidden(scope.replace(/^(person|chat):/, "").split(":").map(decodeURIComponent).join(" "))
-}
-
-/**
  * JSON with indentation; any other text as it is.
  *
  * @param {string} text

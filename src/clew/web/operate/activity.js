@@ -1,6 +1,6 @@
 /** What all gateways work on at this moment, and what waits behind it. */
 
-import { describeScope, showHidden } from "../format.js"
+import { showHidden } from "../format.js"
 import { html } from "../lib.js"
 import { ActionButton } from "../parts/action_button.js"
 import { Age } from "../parts/age.js"
@@ -9,6 +9,7 @@ import { DataTable } from "../parts/data_table.js"
 import { OperatePage } from "../parts/operate_page.js"
 import { useResource } from "../parts/resource.js"
 import { State } from "../parts/state.js"
+import { describeScope } from "../scopes.js"
 import { client } from "../stores/client.js"
 
 /** @import { RunningTurn, WaitingQueue } from "../rpc_types.d.ts" */
@@ -18,7 +19,7 @@ import { client } from "../stores/client.js"
 const showConversation = ({ conversation, title, scope, text }) => html`<div>
   <${ConversationLink} id=${conversation} text=${title ? showHidden(title) : "Untitled"} />
   ${text && html`<div class="clipped one-line">${text}</div>`}
-  ${scope !== "local" && html`<div class="hint">${describeScope(scope)}</div>`}
+  ${scope !== "local" && html`<div class="hint">${describeScope(scope, []).name}</div>`}
 </div>`
 
 /** @param {RunningTurn} turn */

@@ -1,6 +1,6 @@
 /** Who may talk with the agent on channels: let people in, and shut them out. */
 
-import { describeScope, showHidden } from "../format.js"
+import { showHidden } from "../format.js"
 import { html } from "../lib.js"
 import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
@@ -8,6 +8,7 @@ import { Moment } from "../parts/moment.js"
 import { OperatePage } from "../parts/operate_page.js"
 import { useResource } from "../parts/resource.js"
 import { State } from "../parts/state.js"
+import { describeScope } from "../scopes.js"
 import { client } from "../stores/client.js"
 import { openDialog } from "../stores/dialog.js"
 import { showToast } from "../stores/toasts.js"
@@ -177,13 +178,14 @@ function Allowed({ list, reload }) {
   </section>`
 }
 
-/** @param {{ list: LinkedAccount[], reload: () => Promise<void> }} props */
-function Links({ list, reload }) {
+/** @param {{ list: LinkedAccount[], known: PersonShape[], reload: () => Promise<void> }} props */
+function Links({ list, known, reload }) {
+  const nameOfScope = (/** @type {string} */ scope) => describeScope(scope, known).name
   if (!list.length) return null
   /** @param {LinkedAccount} link */
   const unlink = (link) =>
     openDialog({
-      title: `Part ${describeScope(link.scope)}?`,
+      title: `Part ${nameOfScope(link.scope)}?`,
       text: "This account goes on without what is remembered. The first account keeps it.",
       confirm: "Part",
       isDangerous: true,
@@ -194,13 +196,13 @@ function Links({ list, reload }) {
     })
   /** @type {Column<LinkedAccount>[]} */
   const columns = [
-    { title: "Account", kind: "wide", cell: (one) => html`<strong>${describeScope(one.scope)}</strong>` },
-    { title: "Shares the memory of", cell: (one) => describeScope(one.main) },
+    { title: "Account", kind: "wide", cell: (one) => html`<strong>${nameOfScope(one.scope)}</strong>` },
+    { title: "Shares the memory of", cell: (one) => nameOfScope(one.main) },
     { title: "Since", cell: (one) => html`<${Moment} at=${one.linked_at} />` },
     {
       title: "Actions",
       kind: "row-actions",
-      cell: (one) => html`<button type="button" aria-label=${`Part: ${describeScope(one.scope)}`} onClick=${() => unlink(one)}>Part</button>`,
+      cell: (one) => html`<button type="button" aria-label=${`Part: ${nameOfScope(one.scope)}`} onClick=${() => unlink(one)}>Part</button>`,
     },
   ]
   return html`<section>
@@ -220,6 +222,6 @@ export function Page() {
     actions=${html`<button type="button" class="primary" onClick=${() => letIn(people.reload)}>Let somebody in</button>`}
   >
     ${list && html`<${Asked} list=${list} reload=${people.reload} /><${Allowed} list=${list} reload=${people.reload} />`}
-    <${Links} list=${links.value?.items ?? []} reload=${links.reload} />
+    <${Links} list=${links.value?.items ?? []} known=${list?.items ?? []} reload=${links.reload} />
   <//>`
 }

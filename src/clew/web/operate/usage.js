@@ -1,6 +1,6 @@
 /** Tokens and cost: by day as a plot, and by what you choose as a table. */
 
-import { describeScope, formatCost, formatCount, showHidden } from "../format.js"
+import { formatCost, formatCount, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
 import { BarPlot } from "../parts/bar_plot.js"
 import { Choice } from "../parts/choice.js"
@@ -8,9 +8,10 @@ import { ConversationLink } from "../parts/conversation_link.js"
 import { DataTable } from "../parts/data_table.js"
 import { OperatePage } from "../parts/operate_page.js"
 import { useResource } from "../parts/resource.js"
+import { describeScope } from "../scopes.js"
 import { client } from "../stores/client.js"
 
-/** @import { UsageSum } from "../rpc_types.d.ts" */
+/** @import { PersonShape, UsageSum } from "../rpc_types.d.ts" */
 /** @import { Column } from "../parts/data_table.js" */
 /** @typedef {"day" | "model" | "conversation" | "channel" | "person"} Dimension */
 
@@ -50,11 +51,12 @@ function listDays(count) {
 /**
  * @param {Dimension} by
  * @param {UsageSum} one
+ * @param {PersonShape[]} known
  */
-function showKey(by, { key, title }) {
+function showKey(by, { key, title }, known) {
   if (by === "conversation") return html`<${ConversationLink} id=${key} text=${title ? showHidden(title) : "Untitled"} />`
-  if (by === "person" || by === "channel") return describeScope(key)
-  return key
+  if (by === "person" || key === "local") return describeScope(key, known).name
+  return showHidden(key)
 }
 
 /** @param {{ days: number, items: UsageSum[] }} props */
@@ -83,13 +85,14 @@ export function Page() {
   }
   const daily = useResource(() => read("day"), { every: 60_000, on: [days] })
   const usage = useResource(async () => ({ by, ...(await read(by)) }), { every: 60_000, on: [days, by] })
+  const people = useResource(() => client.call("person.list"))
   const total = usage.value?.total
   // Until the next answer is there, the last one is shown as what it is.
   const shown = usage.value?.by ?? by
   const [, word = ""] = DIMENSIONS.find(([one]) => one === shown) ?? []
   /** @type {Column<UsageSum>[]} */
   const columns = [
-    { title: word, kind: "wide", cell: (one) => showKey(shown, one) },
+    { title: word, kind: "wide", cell: (one) => showKey(shown, one, people.value?.items ?? []) },
     { title: "Turns", kind: "number", cell: (one) => one.turns.toLocaleString() },
     { title: "Requests", kind: "number", cell: (one) => one.requests.toLocaleString() },
     { title: "Tokens in", kind: "number", cell: (one) => formatCount(one.input_tokens) },
