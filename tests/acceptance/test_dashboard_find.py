@@ -20,6 +20,7 @@ from tests.contract.lifecycle.filling import fill
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
@@ -128,3 +129,32 @@ def _day(page: Page, ago: int) -> str:
     return page.evaluate(
         "ago => new Date(Date.now() - ago * 864e5).toLocaleDateString('sv-SE')", ago
     )
+
+
+def test_a_conversation_is_saved_as_a_page_that_is_read_alone(
+    browser: Browser, gateway: Gateway, tmp_path: Path
+) -> None:
+    with visiting(browser, gateway) as visit:
+        page = visit.page
+        page.get_by_role("link", name="Roses").click()
+        expect(page.locator(".message.user").first).to_be_visible()
+        saved = {name: _save(page, name, tmp_path) for name in ("page", "Markdown", "JSON")}
+        assert [path.name for path in saved.values()] == ["Roses.html", "Roses.md", "Roses.jsonl"]
+        assert "### You" in saved["Markdown"].read_text("utf-8")
+        assert '"title":"Roses"' in saved["JSON"].read_text("utf-8")
+        assert visit.complaints == []
+    context = browser.new_context(offline=True, java_script_enabled=False)
+    alone = context.new_page()
+    alone.goto(saved["page"].as_uri())
+    expect(alone.get_by_role("heading", name="Roses")).to_be_visible()
+    expect(alone.locator("article")).to_have_count(4)
+    context.close()
+
+
+def _save(page: Page, name: str, folder: Path) -> Path:
+    page.get_by_role("button", name="Actions", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name=name).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.readable_export import html, markdown
-from clew.cli.readable_export.document import (
+from clew.engine.readable_export import html, markdown
+from clew.engine.readable_export.document import (
     BlockReader,
     CollapsibleBlock,
     HeadingBlock,

@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from clew.cli.readable_export import html as html_page
-from clew.cli.readable_export import markdown
-from clew.cli.readable_export.document import MessageBlock, NoteBlock
-from clew.cli.readable_export.message_markdown import MAX_CHARS, confine_markdown, render_html
+from clew.engine.readable_export import html as html_page
+from clew.engine.readable_export import markdown
+from clew.engine.readable_export.document import MessageBlock, NoteBlock
+from clew.engine.readable_export.message_markdown import MAX_CHARS, confine_markdown, render_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

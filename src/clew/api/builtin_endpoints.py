@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.api import chat_completions, events, health_endpoints, metrics, schemas
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
+from clew.api.handlers import exports
 from clew.api.operation_endpoint import show_conversation
 from clew.api.operation_scope import ONE_CONVERSATION, PUBLIC
 from clew.wire import models
@@ -69,6 +70,21 @@ STREAM_EVENTS = Endpoint(
     responses={200: ResponseSpec(description="A stream of events", media=(STREAM,))},
     problems=(400, 404),
     headers={"Last-Event-ID": "The seq of the last entry that the client has."},
+)
+SEND_EXPORT = Endpoint(
+    method="GET",
+    path=f"{CONVERSATION_PATH}/export",
+    handler=exports.send_export,
+    summary="It as a file: a page without scripts, Markdown, or lines that can be imported",
+    scope=ONE_CONVERSATION,
+    query=schemas.ExportQuery,
+    responses={
+        200: ResponseSpec(
+            description="The file",
+            media=("text/html", "text/markdown", "application/x-ndjson"),
+        )
+    },
+    problems=(400, 404),
 )
 SYSTEM_ENDPOINTS = (
     Endpoint(

@@ -13,11 +13,12 @@ from clew.api.builtin_endpoints import (
     CONVERSATION_PATH,
     KEY_HEADERS,
     OPENAI_ENDPOINTS,
+    SEND_EXPORT,
     SHOW_CONVERSATION,
     STREAM_EVENTS,
     SYSTEM_ENDPOINTS,
 )
-from clew.api.handlers import answers, conversations, grants, settings, turns
+from clew.api.handlers import answers, conversations, exports, grants, settings, turns
 from clew.api.operation_endpoint import answer_once, show_afterwards
 from clew.api.operation_scope import (
     CLIENTS,
@@ -188,6 +189,8 @@ _CONVERSATIONS = (
     SHOW_CONVERSATION,
     _concurrent(methods.ENTRIES, conversations.list_entries, ONE_CONVERSATION, _ENTRIES),
     _concurrent(methods.LINEAGE, conversations.show_lineage, ONE_CONVERSATION, _LINEAGE),
+    _concurrent(methods.EXPORT, exports.export_conversation, ONE_CONVERSATION),
+    SEND_EXPORT,
     STREAM_EVENTS,
     _ordered(
         methods.SUBMIT,

@@ -164,6 +164,15 @@ EntriesQueryParams = _derive_query(params.EntriesParams, _AFTER, without={"conve
 SearchQueryParams = _derive_query(params.SearchParams, _CURSOR)
 
 
+class ExportQuery(QueryParams):
+    """The form of an export."""
+
+    format: Literal["html", "markdown", "json"] = Field(
+        default="html",
+        description="`json` is one record on each line, which can be verified and imported.",
+    )
+
+
 class EventsQueryParams(QueryParams):
     """The start of the stream; the header ``Last-Event-ID`` takes precedence."""
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,17 +14,17 @@ import click
 from clew.cli.common import CliContext, format_examples, pass_cli_context
 from clew.cli.output import get_outputs, pluralize
 from clew.cli.progress import ProgressBar
-from clew.cli.readable_export import html, markdown
-from clew.cli.readable_export.document import BlockReader, HeadingBlock
 from clew.cli.record_printer import add_list_hint, open_configured_store
 from clew.config.introspection import iter_secret_texts
+from clew.engine.export_documents import iter_pieces
 from clew.engine.exports import ConversationExporter
 from clew.errors import ClewError, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from clew.config import Settings
+    from clew.engine.export_documents import ExportForm
 
 
 @click.command(
@@ -58,7 +57,7 @@ def export(
     *,
     names: tuple[str, ...],
     everything: bool,
-    form: str,
+    form: ExportForm,
     output: Path | None,
     force: bool,
 ) -> None:
@@ -75,7 +74,7 @@ def export(
 
 
 async def _export_async(
-    settings: Settings, names: Sequence[str], form: str, output: Path | None
+    settings: Settings, names: Sequence[str], form: ExportForm, output: Path | None
 ) -> None:
     _, notes = get_outputs()
     async with open_configured_store(settings) as store:
@@ -88,7 +87,7 @@ async def _export_async(
             raise add_list_hint(error) from error
         progress = ProgressBar(notes, "exporting", total=len(chosen))
         begun: Callable[[int], None] = progress.update if output else _ignore_progress
-        pieces = _iter_pieces(exports, chosen if names else None, form, begun)
+        pieces = iter_pieces(exports, chosen if names else None, form, on_conversation=begun)
         with _open_output(output) as put:
             async for piece in pieces:
                 put(piece)
@@ -104,29 +103,6 @@ async def _export_async(
 
 def _ignore_progress(_: int) -> None:
     pass
-
-
-async def _iter_pieces(
-    exports: ConversationExporter,
-    chosen: Sequence[str] | None,
-    form: str,
-    on_conversation: Callable[[int], None],
-) -> AsyncIterator[bytes]:
-    if form == "jsonl":
-        async for line in exports.iter_lines(chosen, on_conversation=on_conversation):
-            yield line
-        return
-    is_html = form == "html"
-    render = html.render_html_block if is_html else markdown.render_markdown_block
-    head = html.HEAD if is_html else markdown.HEAD
-    reader = BlockReader(datetime.astimezone)
-    async for kind, line in exports.iter_records(chosen, on_conversation=on_conversation):
-        for block in reader.read_line(kind, line):
-            if is_html and head and isinstance(block, HeadingBlock) and len(chosen or ()) == 1:
-                head = html.format_head(block.text)
-            yield (head + render(block)).encode()
-            head = ""
-    yield (head + (html.FOOT if is_html else "")).encode()
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from clew.store.transactions import (
 from clew.wording import DELETED_NOTICE, RESTORED_NOTICE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from clew.core.context_view import ContextView
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.scope import Scope
+    from clew.engine.exports import ConversationExporter
     from clew.engine.lineage import SessionSummary
     from clew.store.contract import Store
     from clew.store.search import SearchPage
@@ -120,6 +121,12 @@ class ConversationQueries:
             adhoc=adhoc,
             wanted=wanted,
         )
+
+    def make_exporter(self, *, secrets: Iterable[str]) -> ConversationExporter:
+        """Return a reader of exports, in which none of the ``secrets`` is."""
+        from clew.engine.exports import ConversationExporter  # noqa: PLC0415  (needed by exports only)
+
+        return ConversationExporter(self._store, secrets=secrets)
 
     async def list_scopes(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[ScopeCount]:
         """Return the people and chats with conversations that ``viewer`` may see."""

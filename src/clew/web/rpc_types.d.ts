@@ -369,6 +369,17 @@ export interface EntryShape {
   created_at: string
 }
 
+export interface ExportParams {
+  conversation: string
+  format?: "html" | "markdown" | "json"
+}
+
+export interface ExportShape {
+  file_name: string
+  media_type: string
+  content: string
+}
+
 export interface FactList {
   items: Array<FactShape>
 }
@@ -1371,6 +1382,7 @@ export interface Methods {
   "conversation.end": { params: { conversation: string }, result: ConversationShape }
   "conversation.list": { params: { query?: string; scope?: string; channel?: string; since?: string; until?: string; cursor?: string | null; limit?: number; adhoc?: boolean }, result: ConversationList }
   "conversation.status": { params: { conversation: string }, result: Status }
+  "conversation.export": { params: { conversation: string; format?: "html" | "markdown" | "json" }, result: ExportShape }
   "conversation.scopes": { params: {  }, result: ScopeList }
   "conversation.lineage": { params: { conversation: string }, result: LineageShape }
   "conversation.entries": { params: { conversation: string; after?: number; before?: number | null; limit?: number }, result: EntryList }

@@ -83,6 +83,14 @@ STATUS = RpcMethod(
     summary="A conversation with its sessions, its state and its token usage.",
     errors=(ErrorCode.NOT_FOUND,),
 )
+EXPORT = RpcMethod(
+    name="conversation.export",
+    params=params.ExportParams,
+    result=results.ExportShape,
+    summary="A conversation as a file: a page without scripts, Markdown, or lines that can be "
+    "imported. Secrets of the settings are left out.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 SCOPES = RpcMethod(
     name="conversation.scopes",
     params=params.NoParams,

@@ -141,6 +141,15 @@ class EntriesParams(Named):
     limit: int = Field(default=200, ge=1, le=1000)
 
 
+class ExportParams(Named):
+    """A conversation, and the form of its export."""
+
+    format: Literal["html", "markdown", "json"] = Field(
+        default="html",
+        description="`json` is one record on each line, which can be verified and imported.",
+    )
+
+
 class CompactParams(Params):
     """A manual compaction, a preview of it, or its undo."""
 

@@ -118,6 +118,14 @@ class Interrupted(WireModel):
     stopping: bool
 
 
+class ExportShape(WireModel):
+    """A file that has an export."""
+
+    file_name: str
+    media_type: str
+    content: str
+
+
 class Compaction(CompactedShape):
     """The result of a compaction, or with ``dry_run`` a preview with its messages."""
 

@@ -16,7 +16,6 @@ import { askForTitle, reload, remove } from "../stores/conversations.js"
 import { askToCompact } from "../stores/compaction.js"
 import { begun, dropStored, makeNewTarget, NEW_PREFIX, outbox, submit } from "../stores/outbox.js"
 import { attempt } from "../stores/toasts.js"
-import { exportMarkdown } from "../transcript_export.js"
 
 /** @import { Block } from "../entries.js" */
 /** @import { Attachment, DoubleText } from "../rpc_types.d.ts" */
@@ -38,6 +37,19 @@ const runCommand = (conversation, text) =>
     if (reply.conversation && reply.conversation !== conversation) go("c", reply.conversation)
     reload()
   })
+
+/**
+ * Save a conversation as a file, which the gateway makes.
+ *
+ * @param {string} conversation
+ * @param {"html" | "markdown" | "json"} format
+ */
+function saveExport(conversation, format) {
+  const place = document.createElement("a")
+  place.href = `api/conversations/${encodeURIComponent(conversation)}/export?format=${format}`
+  place.download = ""
+  place.click()
+}
 
 /** @param {ConversationStore} store */
 function makeActions(store) {
@@ -69,7 +81,9 @@ function Header({ store }) {
       { label: "Rename", icon: "edit", run: () => askForTitle(store.id, store.title.value) },
       { label: "Summarise older messages", icon: "tool", run: () => attempt(() => askToCompact(store)) },
       { label: "History", icon: "branch", run: () => go("history", store.id) },
-      { label: "Export as Markdown", icon: "down", run: () => attempt(() => exportMarkdown(store.id, title)) },
+      { label: "Save as a page", icon: "down", run: () => saveExport(store.id, "html") },
+      { label: "Save as Markdown", icon: "down", run: () => saveExport(store.id, "markdown") },
+      { label: "Save as JSON", icon: "down", run: () => saveExport(store.id, "json") },
       {
         label: "Delete",
         icon: "trash",

@@ -6,16 +6,16 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.readable_export.document import (
+from clew.engine.readable_export.document import (
     CollapsibleBlock,
     HeadingBlock,
     MessageBlock,
     NoteBlock,
 )
-from clew.cli.readable_export.message_markdown import render_html
+from clew.engine.readable_export.message_markdown import render_html
 
 if TYPE_CHECKING:
-    from clew.cli.readable_export.document import DocumentBlock
+    from clew.engine.readable_export.document import DocumentBlock
 
 #: Characters that HTML forbids, and marks that change the direction of the text.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.readable_export.document import (
+from clew.engine.readable_export.document import (
     CollapsibleBlock,
     HeadingBlock,
     MessageBlock,
     NoteBlock,
 )
-from clew.cli.readable_export.message_markdown import confine_markdown
+from clew.engine.readable_export.message_markdown import confine_markdown
 
 if TYPE_CHECKING:
-    from clew.cli.readable_export.document import DocumentBlock
+    from clew.engine.readable_export.document import DocumentBlock
 
 #: Characters with a meaning in inline Markdown.
 _MARKS: Final = re.compile(r"([\\`*\[\]<>&~|$#]|(?<![^\W_])_|_(?![^\W_]))")
