@@ -4,7 +4,7 @@
 ``packages.json`` there is the lock: package, version, licence, integrity of the archive, and for
 each module its file in the archive and the digest of what is written. A module is changed in two
 ways only: imports of the other libraries become relative, since a page with a strict policy has no
-import map, and a module of the old kind gets an ``export``.
+import map, and a module of the old kind, or a script that makes a ``global``, gets an ``export``.
 
 ``--update`` takes the archives of the versions in the lock as they are and writes their digests.
 """
@@ -39,7 +39,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         archives = {name: _fetch(name, one, Path(folder)) for name, one in lock.items()}
         modules = {
-            file: adapt_module(_read_member(archives[name], f"package/{told['from']}"), lock)
+            file: adapt_module(
+                _read_member(archives[name], f"package/{told['from']}"), lock, told.get("global")
+            )
             for name, one in lock.items()
             for file, told in one["files"].items()
         }
@@ -73,8 +75,10 @@ def find_problems(lock: dict[str, Any]) -> list[str]:
     ]
 
 
-def adapt_module(text: str, lock: dict[str, Any]) -> str:
-    """Return a module that imports its neighbours by relative paths."""
+def adapt_module(text: str, lock: dict[str, Any], made: str | None = None) -> str:
+    """Return a module that imports its neighbours by relative paths, or exports what it made."""
+    if made is not None:
+        return f"{text.rstrip()}\nexport default {made}\n"
     mains = {name: one["main"] for name, one in lock.items()}
     mains |= {alias: file for one in lock.values() for alias, file in one.get("also", {}).items()}
     text = _SOURCE_MAP.sub("\n", text)

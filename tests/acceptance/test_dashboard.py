@@ -50,6 +50,19 @@ EVIL = """\
 ```
 """
 
+FORMULAS = r"""
+Energy is $E = mc^2$ and costs $5, not $10; `$x$` is code, \$y\$ is text.
+A product: \(a_1*b_1*c\)
+
+$$
+\frac{a}{b} < \sqrt{c}
+$$
+
+- a list with \[ \sum_{i=1}^n i \]
+
+$\href{javascript:alert(6)}{x}$ and $\frac{y}{$
+"""
+
 
 def play(request: ProviderRequest) -> Reply:
     text = request.last_user_text or ""
@@ -62,6 +75,8 @@ def play(request: ProviderRequest) -> Reply:
         return Calls([ScriptedCall("look", {"where": "<script>here</script>"})], thinking="hm")
     if text.startswith("slowly"):
         return Text("word " * 400, chunks=400, delay=0.05)
+    if text.startswith("formulas"):
+        return Text(FORMULAS, chunks=40)
     if text.startswith("explain"):
         return Text(EXPLAINED, chunks=20, thinking="Let me think.")
     return Text(EVIL if text.startswith("attack") else f"you said: {text}", chunks=4)
@@ -194,6 +209,29 @@ def test_texts_of_strangers_become_neither_code_nor_requests(
         assert {urlsplit(url).netloc for url in visit.requested if url[:4] != "data"} == {
             urlsplit(gateway.url).netloc
         }
+        assert visit.complaints == []
+
+
+def test_formulas_are_drawn_and_money_is_not_one(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
+        page = visit.page
+        visit.say("formulas, please")
+        visit.expect_rest()
+        answer = page.locator(".answer").last
+        expect(answer.locator("math")).to_have_count(4)
+        expect(answer.locator("mfrac")).to_be_visible()
+        expect(answer.locator(".math.display")).to_have_count(2)
+        text = answer.inner_text()
+        assert "costs $5, not $10" in text
+        assert "$y$ is text" in text
+        assert answer.locator("code").all_inner_texts() == [
+            "$x$",
+            r"\href{javascript:alert(6)}{x}",
+            r"\frac{y}{",
+        ]
+        assert answer.locator("em, a").count() == 0
+        assert visit.find_barriers() == []
+        visit.picture("dashboard-formulas")
         assert visit.complaints == []
 
 

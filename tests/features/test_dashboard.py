@@ -7,6 +7,7 @@ import re
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from tests.integration.api_server import Server
 
-#: Bytes, packed, that a browser loads at most, of all that can be shown.
-MOST = 200_000
+#: Bytes, packed, that a browser loads at most: of the chat, of formulas, of the pages for operators.
+MOST = {"chat": 200_000, "formulas": 52_000, "operate": 45_000}
 
 
 def with_dashboard(home: Path, dashboard: DashboardSettings, token: str | None = TOKEN) -> Settings:
@@ -130,9 +131,19 @@ def test_the_files_are_few_and_the_libraries_are_those_of_the_lock() -> None:
     listed = (FOLDER / "vendor" / vendor_web.LICENSES_NAME).read_text(encoding="utf-8")
     assert all(f"{name} {one['version']} (" in listed for name, one in lock.items())
     files = SiteFiles().load().files
-    # The system shows the pictures of an app; nobody loads the licences.
-    loaded = [name for name in files if not name.endswith((".png", ".txt"))]
-    assert sum(len(files[name].packed) for name in loaded) <= MOST
+    sizes = Counter[str]()
+    for name, one in files.items():
+        # The system shows the pictures of an app; nobody loads the licences.
+        if not name.endswith((".png", ".txt")):
+            sizes[find_part(name)] += len(one.packed)
+    assert {part: size for part, size in sizes.items() if size > MOST[part]} == {}
+
+
+def find_part(name: str) -> str:
+    """Return when a file is loaded: with the page or its languages, or when it is needed."""
+    if name in ("vendor/temml.js", "maths.js"):
+        return "formulas"
+    return "operate" if name.startswith("operate/") else "chat"
 
 
 def test_no_file_names_another_server() -> None:

@@ -7,6 +7,7 @@ import DOMPurify from "./vendor/dompurify.js"
 import MarkdownIt from "./vendor/markdown-it.js"
 
 import { highlight } from "./highlighting.js"
+import { readMaths } from "./maths_rules.js"
 
 const TAGS = (
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
@@ -17,6 +18,7 @@ const DEFINITION = /^\s{0,3}\[[^\]]+\]:/m
 const LANGUAGE = /^[\w+#.-]{1,30}/
 
 const parser = new MarkdownIt({ html: false, linkify: true, breaks: true })
+readMaths(parser)
 parser.validateLink = (url) => ALLOWED_LINK.test(url.trim())
 parser.renderer.rules.image = (tokens, index) => {
   const token = tokens[index]
@@ -88,7 +90,16 @@ export function renderMarkdown(source) {
   }
   for (const table of made.querySelectorAll("table")) wrap(table, "table-scroll")
   for (const code of made.querySelectorAll("pre")) decorate(code)
+  for (const code of made.querySelectorAll("code[title^=math]")) draw(code)
   return made
+}
+
+/** @param {Element} code */
+async function draw(code) {
+  const isDisplay = code.getAttribute("title") === "math display"
+  code.removeAttribute("title")
+  const { drawFormula } = await import("./maths.js")
+  drawFormula(code, isDisplay)
 }
 
 /**

@@ -27,8 +27,14 @@ MEDIA_TYPES: Final = {
 #: Stands for the version in the page, and for the links that load all modules at once.
 _VERSION_MARK: Final = "VERSION"
 _MODULES_MARK: Final = "<!-- modules -->"
-#: Loaded when they are first needed: languages of code, and pages for operators.
-_LAZY_PREFIXES: Final = ("vendor/highlight", "operate/")
+#: Loaded when they are first needed: languages of code, formulas, pages for operators.
+_LAZY_PREFIXES: Final = (
+    "vendor/highlight",
+    "vendor/temml",
+    "maths.js",
+    "operate/",
+    "service_worker",
+)
 #: The list of those pages.
 _PAGE_LIST: Final = "operate/pages.js"
 
