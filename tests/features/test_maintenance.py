@@ -79,7 +79,7 @@ class Operator:
         """The result of a method over JSON-RPC, or its error."""
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         address = f"{self.url.replace('http', 'ws', 1)}/api/ws"
-        with connect(address, additional_headers=headers) as socket:
+        with connect(address, additional_headers=headers, open_timeout=PATIENCE) as socket:
             asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
             socket.send(json.dumps(asked))
             text = str(socket.recv(timeout=PATIENCE))
@@ -298,13 +298,25 @@ def test_the_log_is_tailed_from_a_number_on_and_by_level(home: Path) -> None:
         assert operator.call("log.tail", after=first["last"])["items"] == []
         # An attempt to sign in with a wrong token is a warning.
         own = {"Origin": operator.url, "Sec-Fetch-Site": "same-origin"}
-        httpx2.post(f"{operator.url}/api/login", json={"token": f"x{CANARY}-1"}, headers=own)
+        address = f"{operator.url}/api/login"
+        httpx2.post(address, json={"token": "wrong"}, headers=own, timeout=PATIENCE)
         block_until(lambda: operator.get("/api/log", after=first["last"])["items"])
         (told,) = operator.get("/api/log", after=first["last"], level="warning")["items"]
         assert (told["level"], told["event"]) == ("warning", "login_refused")
         assert json.loads(told["detail"])["client"] == "127.0.0.1"
         assert len(operator.get("/api/log", limit=1)["items"]) == 1
         assert operator.ask("GET", "/api/log", params={"level": "loud"}).status_code == 400
+
+
+def test_no_secret_is_in_the_log_that_is_kept(home: Path) -> None:
+    plugins = home / "plugins"
+    plugins.mkdir(parents=True)
+    leaky = f'import logging\n\nlogging.warning("the key is {CANARY}-1")\ntools = []\n'
+    (plugins / "leaky.py").write_text(leaky)
+    with serving(home, "sqlite:///clew.db", CLEW_TOOLS__MODULES="leaky") as (_, operator):
+        told = [one["event"] for one in operator.get("/api/log", level="warning")["items"]]
+        assert "the key is ********" in told
+        assert operator.call("log.tail", level="warning")["items"]
 
 
 def test_plugins_features_and_tools_are_listed_with_their_state(home: Path) -> None:

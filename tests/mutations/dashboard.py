@@ -25,6 +25,23 @@ DASHBOARD = (
         test=f"{_LOGINS}a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked[sqlite]",
     ),
     Mutation(
+        name="dashboard-owner",
+        mechanism="a login of one scope changes no settings",
+        file="src/clew/api/authorization.py",
+        old="    if callers in (CallerKind.LOCAL, CallerKind.OWNER) and context.viewer != LOCAL:\n",
+        new="    if callers is CallerKind.LOCAL and context.viewer != LOCAL:\n",
+        test="tests/features/test_maintenance.py::"
+        "test_a_client_of_one_scope_has_none_of_these_operations[sqlite]",
+    ),
+    Mutation(
+        name="log-redaction",
+        mechanism="the log that is kept in memory has no secrets",
+        file="src/clew/cli/logs.py",
+        old="            RedactionProcessor(settings),\n            _keep_record,\n",
+        new="            _keep_record,\n            RedactionProcessor(settings),\n",
+        test="tests/features/test_maintenance.py::test_no_secret_is_in_the_log_that_is_kept",
+    ),
+    Mutation(
         name="dashboard-logout",
         mechanism="connections end with the login of their browser",
         file="src/clew/api/rpc/websocket.py",

@@ -29,7 +29,7 @@ RPC = (
         name="rpc-local",
         mechanism="operations that show this machine are only for callers that see everything",
         file="src/clew/api/authorization.py",
-        old="    if callers is CallerKind.LOCAL and context.viewer != LOCAL:\n",
+        old="    if callers in (CallerKind.LOCAL, CallerKind.OWNER) and context.viewer != LOCAL:\n",
         new="    if False:\n",
         test="tests/integration/test_operation_scopes.py::"
         "test_over_rpc_a_caller_reaches_only_its_own_records",

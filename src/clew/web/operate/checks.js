@@ -43,7 +43,7 @@ const STORE_COLUMNS = [
 function Detail({ text }) {
   const [first, ...rest] = text.split("\n")
   if (!rest.length) return first
-  return html`<details class="more">
+  return html`<details class="folded">
     <summary>${first}</summary>
     <div class="lines">${rest.join("\n")}</div>
   </details>`
