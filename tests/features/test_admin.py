@@ -370,7 +370,7 @@ async def test_a_client_of_one_person_has_no_operation_of_operators(
     async with opened(tmp_path, store_url, channel=False) as office:
         guest = make_context(office.world, office.settings, viewer=scope_of(ANN))
         transport = httpx2.ASGITransport(app=build_app(guest))
-        own: Any = {"base_url": "http://localhost", "headers": BEARER}
+        own: Any = {"base_url": "http://localhost", "headers": BEARER, "timeout": 60}
         async with (
             client(in_process(serve_over(guest))) as rpc,
             httpx2.AsyncClient(transport=transport, **own) as http,
