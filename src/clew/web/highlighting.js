@@ -4,15 +4,15 @@ import hljs from "./vendor/highlight.js"
 
 const NAMES = new Set(
   (
-    "bash cpp diff dockerfile go ini java json markdown python rust sql typescript xml yaml"
+    "bash c cpp css diff dockerfile go ini java javascript json markdown python rust sql typescript xml yaml"
   ).split(" "),
 )
 /** @type {Record<string, string>} */
 const ALIASES = {
-  sh: "bash", shell: "bash", zsh: "bash", console: "bash", c: "cpp", "c++": "cpp", h: "cpp", hpp: "cpp",
-  patch: "diff", docker: "dockerfile", golang: "go", toml: "ini", js: "typescript", mjs: "typescript",
-  javascript: "typescript", jsx: "typescript", md: "markdown", py: "python", python3: "python", rs: "rust",
-  ts: "typescript", tsx: "typescript", html: "xml", svg: "xml", yml: "yaml",
+  sh: "bash", shell: "bash", zsh: "bash", console: "bash", "c++": "cpp", h: "c", hpp: "cpp", patch: "diff",
+  docker: "dockerfile", golang: "go", toml: "ini", js: "javascript", mjs: "javascript", jsx: "javascript",
+  md: "markdown", py: "python", python3: "python", rs: "rust", ts: "typescript", tsx: "typescript",
+  html: "xml", svg: "xml", yml: "yaml",
 }
 /** Characters beyond which code stays plain: colours would take long. */
 const MOST = 100_000
