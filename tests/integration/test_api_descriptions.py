@@ -34,6 +34,7 @@ PATHS = {
     "/api/conversations/{id}": {"get", "delete"},
     "/api/conversations/{id}/entries": {"get"},
     "/api/conversations/{id}/lineage": {"get"},
+    "/api/conversations/{id}/turns/{turn}/calls/{call}": {"get"},
     "/api/conversations/{id}/export": {"get"},
     "/api/conversations/{id}/events": {"get"},
     "/api/conversations/{id}/messages": {"post"},

@@ -78,6 +78,12 @@ _SCOPES = HttpBinding(
     summary="The people and chats that have conversations",
     answer="All of them, last used first",
 )
+_CALL = HttpBinding(
+    method="GET",
+    path=f"{CONVERSATION_PATH}/turns/{{turn}}/calls/{{call}}",
+    summary="The effect, the times and the reason of a tool call",
+    answer="What is known of it",
+)
 _LINEAGE = HttpBinding(
     method="GET",
     path=f"{CONVERSATION_PATH}/lineage",
@@ -189,6 +195,7 @@ _CONVERSATIONS = (
     SHOW_CONVERSATION,
     _concurrent(methods.ENTRIES, conversations.list_entries, ONE_CONVERSATION, _ENTRIES),
     _concurrent(methods.LINEAGE, conversations.show_lineage, ONE_CONVERSATION, _LINEAGE),
+    _concurrent(methods.CALL, conversations.show_call, ONE_CONVERSATION, _CALL),
     _concurrent(methods.EXPORT, exports.export_conversation, ONE_CONVERSATION),
     SEND_EXPORT,
     STREAM_EVENTS,

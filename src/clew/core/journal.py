@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from clew.record import Record
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from clew.core.effect import Effect
     from clew.core.ids import GrantId, TurnId
 
@@ -87,6 +89,21 @@ class CallReason(Record):
     text: str
     grant: GrantId | None = None
     untrusted: bool = False
+
+
+class CallFacts(Record):
+    """What is known of a call beside its arguments and its result."""
+
+    tool: str
+    effect: Effect
+    #: How often it was started.
+    runs: int
+    #: ``None`` while it runs.
+    status: CallStatus | None
+    #: Why it ran or did not; ``None`` for calls of early versions.
+    reason: str | None
+    started_at: datetime
+    finished_at: datetime | None
 
 
 class FullToolResult(Record):

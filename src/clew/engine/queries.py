@@ -18,6 +18,7 @@ from clew.store.transactions import (
     conversations,
     deletion,
     entries,
+    journal,
     listing,
     turn_queries,
     undelete,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from clew.core.conversation_state import ConversationState
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, SessionId, TurnId
+    from clew.core.journal import CallFacts
     from clew.core.scope import Scope
     from clew.engine.exports import ConversationExporter
     from clew.engine.lineage import SessionSummary
@@ -121,6 +123,16 @@ class ConversationQueries:
             adhoc=adhoc,
             wanted=wanted,
         )
+
+    async def get_call_facts(
+        self, conversation: ConversationId, turn: TurnId, call_id: str
+    ) -> CallFacts:
+        """
+        Return the effect, the times and the reason of a tool call.
+
+        :raises NotFound: if there is no such call in the turn
+        """
+        return await self._store.read(journal.get_call_facts, conversation, turn, call_id)
 
     def make_exporter(self, *, secrets: Iterable[str]) -> ConversationExporter:
         """Return a reader of exports, in which none of the ``secrets`` is."""

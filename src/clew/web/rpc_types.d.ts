@@ -93,6 +93,22 @@ export interface BranchParams {
   name?: string | null
 }
 
+export interface CallParams {
+  conversation: string
+  turn: string
+  call: string
+}
+
+export interface CallShape {
+  tool: string
+  effect: "pure" | "idempotent" | "once" | "ask"
+  runs: number
+  status: string | null
+  why: string | null
+  started_at: string
+  finished_at: string | null
+}
+
 export interface CancelParams {
   inbox_id: string
 }
@@ -1382,6 +1398,7 @@ export interface Methods {
   "conversation.end": { params: { conversation: string }, result: ConversationShape }
   "conversation.list": { params: { query?: string; scope?: string; channel?: string; since?: string; until?: string; cursor?: string | null; limit?: number; adhoc?: boolean }, result: ConversationList }
   "conversation.status": { params: { conversation: string }, result: Status }
+  "conversation.call": { params: { conversation: string; turn: string; call: string }, result: CallShape }
   "conversation.export": { params: { conversation: string; format?: "html" | "markdown" | "json" }, result: ExportShape }
   "conversation.scopes": { params: {  }, result: ScopeList }
   "conversation.lineage": { params: { conversation: string }, result: LineageShape }

@@ -83,6 +83,13 @@ STATUS = RpcMethod(
     summary="A conversation with its sessions, its state and its token usage.",
     errors=(ErrorCode.NOT_FOUND,),
 )
+CALL = RpcMethod(
+    name="conversation.call",
+    params=params.CallParams,
+    result=results.CallShape,
+    summary="The effect, the times and the reason of a tool call.",
+    errors=(ErrorCode.NOT_FOUND,),
+)
 EXPORT = RpcMethod(
     name="conversation.export",
     params=params.ExportParams,

@@ -141,6 +141,13 @@ class EntriesParams(Named):
     limit: int = Field(default=200, ge=1, le=1000)
 
 
+class CallParams(Named):
+    """A tool call, by the turn and the id that its entry has."""
+
+    turn: str = Field(min_length=1, max_length=100)
+    call: str = Field(min_length=1, max_length=1000)
+
+
 class ExportParams(Named):
     """A conversation, and the form of its export."""
 

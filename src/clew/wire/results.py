@@ -118,6 +118,19 @@ class Interrupted(WireModel):
     stopping: bool
 
 
+class CallShape(WireModel):
+    """What is known of a tool call; ``why`` says why it ran or did not."""
+
+    tool: str
+    effect: Literal["pure", "idempotent", "once", "ask"]
+    #: How often it was started.
+    runs: int
+    status: str | None
+    why: str | None
+    started_at: str
+    finished_at: str | None
+
+
 class ExportShape(WireModel):
     """A file that has an export."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.api.operation_context import conversation_model
 from clew.api.rpc.client import FRONT_NAME
 from clew.core.conversation import ConversationFilter
-from clew.core.ids import ConversationId
+from clew.core.ids import ConversationId, TurnId
 from clew.core.moments import parse_moment
 from clew.core.route import Route
 from clew.core.scope import Scope, can_see
@@ -29,6 +29,7 @@ from clew.wire.models import (
     UsageShape,
 )
 from clew.wire.results import (
+    CallShape,
     Closed,
     Compaction,
     DeletedShape,
@@ -88,6 +89,19 @@ async def get_status(call: OperationCall, given: params.Named) -> Status:
     )
     opened = await _build_opened(call, conversation)
     return Status(conversation=opened.conversation, state=opened.state, usage=usage)
+
+
+async def show_call(call: OperationCall, given: params.CallParams) -> CallShape:
+    found = await call.engine.get_call_facts(call.conversation, TurnId(given.turn), given.call)
+    return CallShape(
+        tool=found.tool,
+        effect=found.effect.value,
+        runs=found.runs,
+        status=None if found.status is None else found.status.value,
+        why=found.reason,
+        started_at=serializers.format_timestamp(found.started_at) or "",
+        finished_at=serializers.format_timestamp(found.finished_at),
+    )
 
 
 async def show_lineage(call: OperationCall, given: params.Named) -> LineageShape:

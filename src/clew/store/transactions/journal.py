@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.clock import from_millis
+from clew.core.effect import Effect
+from clew.core.journal import CallFacts, CallStatus
 from clew.errors import NotFound
+from clew.store.records import RecordQuery
 from clew.store.transactions import attachments, grants, rows, workspace_writes
 from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
-    from clew.core.effect import Effect
     from clew.core.ids import ConversationId, TurnId
-    from clew.core.journal import CallKey, CallReason, CallStatus, FullToolResult, JournaledCall
+    from clew.core.journal import CallKey, CallReason, FullToolResult, JournaledCall
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
@@ -199,6 +202,39 @@ def list_step_calls(t: Tx, turn: TurnId, step: int) -> list[JournaledCall]:
     return rows.JOURNAL.fetch_all(
         t, "WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step
     )
+
+
+_FACTS = RecordQuery(
+    CallFacts,
+    "SELECT tool, effect, runs, status, reason, started_at, finished_at FROM journal",
+    {
+        "effect": Effect,
+        "status": CallStatus,
+        "started_at": from_millis,
+        "finished_at": from_millis,
+    },
+)
+
+
+def get_call_facts(t: Tx, conversation: ConversationId, turn: TurnId, call_id: str) -> CallFacts:
+    """
+    Return what is known of a call in a turn of a conversation.
+
+    :raises NotFound: if the journal has no such call
+    """
+    found = _FACTS.fetch_one(
+        t,
+        """
+        WHERE conversation_id = $1 AND turn_id = $2 AND call_id = $3
+        ORDER BY step DESC LIMIT 1
+        """,
+        conversation,
+        turn,
+        call_id,
+    )
+    if found is None:
+        raise NotFound("tool call", call_id)
+    return found
 
 
 def list_last_calls(t: Tx, conversation: ConversationId, *, limit: int) -> list[JournaledCall]:

@@ -54,6 +54,7 @@ function saveExport(conversation, format) {
 /** @param {ConversationStore} store */
 function makeActions(store) {
   return {
+    conversation: () => store.id,
     /** @param {Block} block */
     edit: (block) =>
       attempt(async () => {

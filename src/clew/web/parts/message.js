@@ -8,7 +8,7 @@ import { MarkdownText } from "./markdown_text.js"
 import { ToolCall } from "./tool_call.js"
 
 /** @import { Block } from "../entries.js" */
-/** @typedef {{ edit: (block: Block) => void, rewind: (block: Block) => void, branch: (block: Block) => void, retry: () => void }} Actions */
+/** @typedef {{ conversation: () => string, edit: (block: Block) => void, rewind: (block: Block) => void, branch: (block: Block) => void, retry: () => void }} Actions */
 
 /** @param {{ icon: string, label: string, run: () => void }} props */
 function Action({ icon, label, run }) {
@@ -74,7 +74,7 @@ export function Message({ block, actions, isLast }) {
     case "thinking":
       return html`<${Thinking} source=${block.text} />`
     case "tool":
-      return html`<${ToolCall} block=${block} />`
+      return html`<${ToolCall} block=${block} conversation=${actions.conversation()} />`
     default:
       return html`<p class="note">${block.text}</p>`
   }

@@ -2,6 +2,7 @@
 
 import { formatDuration, prettyJson, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
+import { CallFacts } from "./call_facts.js"
 import { Icon } from "./icon.js"
 
 /** @import { Block, Progress } from "../entries.js" */
@@ -51,8 +52,8 @@ function LongText({ text }) {
     </button>`}`
 }
 
-/** @param {{ block: Block }} props */
-export function ToolCall({ block }) {
+/** @param {{ block: Block, conversation: string }} props */
+export function ToolCall({ block, conversation }) {
   const [isOpen, setOpen] = useState(false)
   const tool = block.tool
   if (!tool) return null
@@ -74,6 +75,7 @@ export function ToolCall({ block }) {
     </button>
     ${isOpen &&
     html`<div class="tool-body">
+      <${CallFacts} block=${block} conversation=${conversation} />
       <div class="tool-label">Arguments</div>
       <pre class="plain" tabindex="0"><code>${showHidden(prettyJson(tool.args))}</code></pre>
       ${tool.result &&

@@ -4,6 +4,7 @@ import { batch, computed, signal } from "../lib.js"
 import { findCompactions } from "../lineage.js"
 import { CallFailed } from "../rpc.js"
 import { client, messageOf } from "./client.js"
+import { drawAttention } from "./attention.js"
 import { EntryRange } from "./entry_range.js"
 
 /** @import { Compaction } from "../lineage.js" */
@@ -33,6 +34,8 @@ export class ConversationStore {
   queue = computed(() => this.state.value?.queue ?? [])
   title = computed(() => this.state.value?.title ?? this.conversation.value?.title ?? "")
 
+  /** The questions that a person was told of. */
+  #asked = ""
   /** The sessions whose compactions are known. */
   #sessions = ""
   /** @type {(() => void) | null} */
@@ -123,9 +126,27 @@ export class ConversationStore {
       this.#apply(event)
       this.changes.value += 1
     })
+    this.#notify(event)
     const isOtherSession = event.session !== this.conversation.value?.head_session
     if (event.type === "turn_closed" || event.type === "turn_begun") this.refreshUsage()
     else if (isOtherSession && (event.type === "entry" || event.type === "state")) this.refreshUsage()
+  }
+
+  /**
+   * Tell a person who looks at another tab what waits for them.
+   *
+   * @param {Notice} event
+   */
+  #notify(event) {
+    const title = this.title.value || "Clew"
+    const conversation = this.id
+    if (event.type === "turn_closed") {
+      const answer = this.range.blocks.value.findLast((block) => block.kind === "answer" && block.turn === event.turn)
+      drawAttention({ title, conversation, text: event.error ?? answer?.text ?? "The turn has ended" })
+    }
+    const asked = this.approvals.value.map((one) => one.id).join()
+    if (asked && asked !== this.#asked) drawAttention({ title, conversation, text: "A tool call waits for your approval" })
+    this.#asked = asked
   }
 
   /** @param {Notice} event */
