@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from tests.integration.api_server import Server
 
-#: Bytes, packed, that a browser loads at most: of the chat, of formulas, of the pages for operators.
+#: Bytes, packed, that a browser loads at most, by what they are for.
 MOST = {"chat": 200_000, "formulas": 52_000, "operate": 45_000}
 
 

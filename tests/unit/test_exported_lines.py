@@ -11,15 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.engine.readable_export import html, markdown
-from clew.engine.readable_export.document import (
-    BlockReader,
-    CollapsibleBlock,
-    HeadingBlock,
-    MessageBlock,
-    NoteBlock,
-    extract_text,
-)
 from clew.core.export_format.redaction import ExportRedactor
 from clew.core.export_format.schema import decode_line, embed_json, encode_line, extract_json
 from clew.core.export_format.sealed_lines import (
@@ -28,6 +19,15 @@ from clew.core.export_format.sealed_lines import (
     check_seal,
     encode_json,
     parse_line,
+)
+from clew.engine.readable_export import html, markdown
+from clew.engine.readable_export.document import (
+    BlockReader,
+    CollapsibleBlock,
+    HeadingBlock,
+    MessageBlock,
+    NoteBlock,
+    extract_text,
 )
 from tests.exported import conversation, made, said_in
 
