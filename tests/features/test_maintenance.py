@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.scope import Scope
+    from clew.store.contract import Tx
     from tests.integration.api_server import Server
 
 TOKEN = "the-token-of-the-owner-0815"
@@ -235,6 +236,16 @@ def test_a_secret_can_be_set_and_is_never_read_back(home: Path) -> None:
         assert operator.setting("model.api_key")["value"] == "set"
 
 
+async def misplace_turns(home: Path, url: str) -> None:
+    """Let each turn begin after its first entry, while the gateway runs."""
+
+    def misplace(t: Tx) -> None:
+        t.execute("UPDATE turn SET first_seq = first_seq + 1")
+
+    async with await open_store(url, home=home) as store:
+        await store.write(misplace)
+
+
 @pytest.mark.both_databases
 def test_checks_run_beside_the_gateway_and_repair_what_is_certain(
     home: Path, new_store_url: str
@@ -246,8 +257,12 @@ def test_checks_run_beside_the_gateway_and_repair_what_is_certain(
         assert found["checked"]["conversation"] == 1
         assert found == {"left_alone": {}, **clew.data("fsck")}
         assert operator.call("check.run") == found
-        assert operator.send("POST", "/api/checks/repair")["clean"]
-        assert operator.call("check.repair")["findings"] == []
+        assert operator.send("POST", "/api/checks/repair")["findings"] == []
+        asyncio.run(misplace_turns(home, new_store_url))
+        (finding,) = operator.send("POST", "/api/checks")["findings"]
+        assert (finding["check"], finding["repaired"]) == ("turn-begin", False)
+        assert operator.call("check.repair")["findings"] == [{**finding, "repaired": True}]
+        assert operator.call("check.run")["findings"] == []
 
 
 @pytest.mark.both_databases
