@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,10 +127,18 @@ def test_a_table_that_the_user_names_is_begun(browser: Browser, gateway: Gateway
         page.get_by_label("Name of the new table").fill("anthropic")
         field(page, "providers.NAME.base_url").fill("http://127.0.0.1:9")
         page.get_by_role("button", name="Save providers.anthropic.base_url").click()
-        expect(page.get_by_role("status").filter(has_text="providers.anthropic")).to_be_visible()
+        expect(page.locator(".notice")).to_contain_text("providers.anthropic.base_url")
+        expect(page.get_by_label("Section", exact=True)).to_have_value("providers.anthropic")
+        expect(field(page, "providers.anthropic.base_url")).to_have_value("http://127.0.0.1:9")
+        field(page, "providers.anthropic.api_key").fill('{ env = "NOT_THERE" }')
+        page.get_by_role("button", name="Save providers.anthropic.api_key").click()
+        key = setting(page, "providers.anthropic.api_key")
+        expect(key.get_by_role("status")).to_contain_text("is written")
         assert visit.find_barriers() == []
-        assert "[providers.anthropic]" in (gateway.clew.home / "config.toml").read_text()
-        gateway.clew.ok("config", "unset", "providers.anthropic.base_url")
+        written = tomllib.loads((gateway.clew.home / "config.toml").read_text())
+        table = {"base_url": "http://127.0.0.1:9", "api_key": {"env": "NOT_THERE"}}
+        assert written["providers"]["anthropic"] == table
+        (gateway.clew.home / "config.toml").write_text(CONFIG)
 
 
 def test_the_store_is_checked_and_repaired_by_the_keyboard_alone(

@@ -14,13 +14,14 @@ from clew.config.introspection import (
 )
 from clew.config.load import load_settings
 from clew.config.secret import is_secret_name
+from clew.config.settings import Origin
 from clew.config.sources import read_config_file
 from clew.errors import SettingsError
 from clew.plugin.loading import get_features
 from clew.record import Record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from clew.config.lookup import SettingsCatalog
     from clew.config.settings import Settings
@@ -45,11 +46,22 @@ def list_settings(settings: Settings) -> list[dict[str, Any]]:
     features = get_features(settings)
     descriptions = {one.name: one for one in describe_settings(features.catalog)}
     stored = _read_stored(settings, features.catalog)
+    now = effective_values(_with_live_values(settings))
     found = [
         _describe_value(one, _find_description(one.name, descriptions), stored)
-        for one in effective_values(_with_live_values(settings))
+        for one in (*now, *_iter_new(now, stored))
     ]
     return [*found, *(_describe_template(one) for one in _iter_templates(descriptions))]
+
+
+def _iter_new(now: Sequence[EffectiveValue], stored: _Stored) -> Iterator[EffectiveValue]:
+    """Yield the settings of tables that are new in the file, without a value."""
+    known = {one.name for one in now}
+    for name in stored.values or ():
+        if name not in known:
+            yield EffectiveValue(
+                name=name, value=None, origin=Origin(kind="default", place="default")
+            )
 
 
 def _with_live_values(settings: Settings) -> Settings:

@@ -1,6 +1,7 @@
 /** One setting in a form: its value, what it does, where it comes from, and what is wrong with it. */
 
 import { html, useEffect, useState } from "../lib.js"
+import { replace } from "../router.js"
 import { client, messageOf } from "../stores/client.js"
 import { InlineCode } from "./inline_code.js"
 
@@ -28,7 +29,9 @@ function textOf({ secret, next: value, is_list: isList }) {
  * @param {SettingInfoShape} setting
  * @param {string} text
  */
-function valueOf({ type, is_list: isList, next: value }, text) {
+function valueOf({ type, secret, is_list: isList, next: value }, text) {
+  const reference = secret && /^\s*\{\s*(env|file)\s*=\s*"([^"]+)"\s*\}\s*$/.exec(text)
+  if (reference) return { [reference[1] ?? ""]: reference[2] }
   if (isList) {
     return text
       .split("\n")
@@ -167,11 +170,19 @@ export function SettingField({ setting, reload, name = setting.name }) {
   </form>`
 }
 
-/** @param {{ section: string, items: SettingInfoShape[], reload: () => Promise<void> }} props */
+/**
+ * The fields of a table that does not exist yet; what is saved first makes it.
+ *
+ * @param {{ section: string, items: SettingInfoShape[], reload: () => Promise<void> }} props
+ */
 export function NewTable({ section, items, reload }) {
   const [name, setName] = useState("")
   const table = section.replace(/\.NAME$/, "")
   const isGood = /^[A-Za-z0-9_-]+$/.test(name)
+  const show = async () => {
+    await reload()
+    replace("operate", "settings", `${table}.${name}`)
+  }
   return html`<div class="setting">
       <label class="setting-name" for="new-table">Name of the new table in ${table}</label>
       <input
@@ -184,5 +195,5 @@ export function NewTable({ section, items, reload }) {
       <p class="hint" id="new-table-hint">Letters, digits, - and _: for example, ${table === "channels" ? "telegram" : "anthropic"}.</p>
     </div>
     ${isGood &&
-    items.map((one) => html`<${SettingField} key=${one.name} setting=${one} name=${one.name.replace(".NAME.", `.${name}.`)} reload=${reload} />`)}`
+    items.map((one) => html`<${SettingField} key=${one.name} setting=${one} name=${one.name.replace(".NAME.", `.${name}.`)} reload=${show} />`)}`
 }
