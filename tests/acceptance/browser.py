@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playwright.sync_api import expect, sync_playwright
 
-from tests import javascript
+from tests import javascript, postgres
 from tests.postgres import free_port
 from tests.waiting import PATIENCE
 
@@ -75,15 +75,23 @@ class Gateway:
 
     def __init__(self, clew: Clew) -> None:
         self.port = free_port()
+        self._stack = ExitStack()
         self.clew = clew.with_env(
             {
+                **self._choose_store(clew),
                 "CLEW_API__PORT": str(self.port),
                 "CLEW_API__TOKEN": TOKEN,
                 "CLEW_TOOLS__MODULES": '["handy"]',
             }
         )
-        self._stack = ExitStack()
         self._process: Process | None = None
+
+    def _choose_store(self, clew: Clew) -> dict[str, str]:
+        """Return the settings of the store: `make soak browser` tries each database."""
+        if os.environ.get("CLEW_BROWSER_DATABASE") != "postgres" or "CLEW_STORE__URL" in clew.env:
+            return {}
+        server = self._stack.enter_context(postgres.home())
+        return {"CLEW_STORE__URL": self._stack.enter_context(postgres.database(server.url()))}
 
     @property
     def url(self) -> str:
