@@ -82,12 +82,13 @@ async function main() {
   const root = document.getElementById("app")
   addEventListener("keydown", onKey)
   loginTrouble.value = await takeCode()
-  start(await checkLogin())
+  const started = start(await checkLogin())
   // Until now the page shows what it came with.
   root?.replaceChildren()
   if (root) render(html`<${App} />`, root)
   deliver()
-  startWorker()
+  // The worker keeps all files for later: what a person waits for goes first.
+  started.then(startWorker, startWorker)
 }
 
 main()
