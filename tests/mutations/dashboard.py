@@ -49,4 +49,31 @@ DASHBOARD = (
         new="    while True:  # noqa: ASYNC110\n",
         test=f"{_LOGINS}a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked[sqlite]",
     ),
+    Mutation(
+        name="push-service",
+        mechanism="the gateway sends notices to push services only",
+        file="src/clew/features/dashboard/push_subscriptions.py",
+        old="    if not is_known and f",
+        new="    if False and f",
+        test="tests/unit/test_push_crypto.py::"
+        "test_the_gateway_sends_to_push_services_only[https://localhost/x]",
+    ),
+    Mutation(
+        name="push-login",
+        mechanism="notices end with the login of their browser",
+        file="src/clew/features/dashboard/push_subscriptions.py",
+        old="SELECT 1 FROM dashboard_login l WHERE l.id = login AND l.expires_at > $2",
+        new="SELECT 1 WHERE $2 > 0",
+        test="tests/features/test_dashboard_push.py::"
+        "test_notices_are_told_once_and_end_with_their_login[sqlite]",
+    ),
+    Mutation(
+        name="push-once",
+        mechanism="a notice is told once",
+        file="src/clew/features/dashboard/push_sender.py",
+        old="        if not await self._store.write(subscriptions.claim, notice.subject):\n",
+        new="        if False:\n",
+        test="tests/features/test_dashboard_push.py::"
+        "test_notices_are_told_once_and_end_with_their_login[sqlite]",
+    ),
 )
