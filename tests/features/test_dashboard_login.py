@@ -90,7 +90,8 @@ async def test_a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked(
             revoked = await server.http.delete(path, headers=own(server))
             assert revoked.status_code == 200
             with pytest.raises(ConnectionClosed) as closed:
-                await socket.recv()
+                async with asyncio.timeout(PATIENCE):
+                    await socket.recv()
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == websocket.CLOSE_LOGGED_OUT
         assert (await server.http.get("/api/logins")).status_code == 401

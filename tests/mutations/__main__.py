@@ -44,7 +44,7 @@ class NoSafeguard(Exception):
 
 def copy_into(folder: Path) -> None:
     leave_out = shutil.ignore_patterns("__pycache__", ".hypothesis")
-    for name in ("src", "tests"):
+    for name in ("src", "tests", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=leave_out)
     shutil.copy(ROOT / "pyproject.toml", folder)
 
