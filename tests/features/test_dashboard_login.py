@@ -90,8 +90,7 @@ async def test_a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked(
             revoked = await server.http.delete(path, headers=own(server))
             assert revoked.status_code == 200
             with pytest.raises(ConnectionClosed) as closed:
-                async with asyncio.timeout(PATIENCE):
-                    await socket.recv()
+                await asyncio.wait_for(socket.recv(), PATIENCE)
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == websocket.CLOSE_LOGGED_OUT
         assert (await server.http.get("/api/logins")).status_code == 401
