@@ -84,8 +84,9 @@ def build_app(
     is_public = public_path_matcher(server.endpoints)
     app = Starlette(
         routes=[
-            *build_routes(server),
+            # First: a page asks for dozens of files at once, and each API path is tried in turn.
             *(route for site in sites for route in site.make_routes(server)),
+            *build_routes(server),
             # It is described by its own protocol: not an endpoint of OpenAPI.
             Route("/mcp", McpEndpoint(server)),
             WebSocketRoute("/api/ws", RpcWebSocketEndpoint(context, name).serve_socket),
@@ -98,7 +99,7 @@ def build_app(
                 AuthMiddleware,
                 api.token,
                 api.origins,
-                lambda path: is_public(path) or any(site.is_public(path) for site in sites),
+                lambda path: any(site.is_public(path) for site in sites) or is_public(path),
                 [site.identify for site in sites],
             ),
         ],

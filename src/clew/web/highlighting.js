@@ -1,7 +1,5 @@
 /** Colours of code; a language is loaded when it is first shown. */
 
-import hljs from "./vendor/highlight.js"
-
 const NAMES = new Set(
   (
     "bash c cpp css diff dockerfile go ini java javascript json markdown python rust sql typescript xml yaml"
@@ -16,19 +14,19 @@ const ALIASES = {
 }
 /** Characters beyond which code stays plain: colours would take long. */
 const MOST = 100_000
-/** @type {Map<string, Promise<void>>} */
-const loading = new Map()
+/** @type {typeof import("./vendor/highlight.js").default | null} */
+let hljs = null
 
-/** @param {string} name */
-function load(name) {
-  let found = loading.get(name)
-  if (!found) {
-    found = import(`./vendor/highlight-${name}.js`).then((module) => {
-      hljs.registerLanguage(name, module.default)
-    })
-    loading.set(name, found)
-  }
-  return found
+/**
+ * The library with a language. Both are loaded once, by the browser.
+ *
+ * @param {string} name
+ */
+async function load(name) {
+  const [library, language] = await Promise.all([import("./vendor/highlight.js"), import(`./vendor/highlight-${name}.js`)])
+  hljs = library.default
+  if (!hljs.getLanguage(name)) hljs.registerLanguage(name, language.default)
+  return hljs
 }
 
 /**
@@ -41,8 +39,9 @@ export async function highlight(element, language) {
   const name = ALIASES[language.toLowerCase()] ?? language.toLowerCase()
   const text = element.textContent ?? ""
   if (!NAMES.has(name) || text.length > MOST) return
-  if (!hljs.getLanguage(name)) await load(name)
-  const emitter = hljs.highlight(text, { language: name, ignoreIllegals: true })._emitter
+  // Without a wait where it is known: no frame shows it without colours.
+  const library = hljs?.getLanguage(name) ? hljs : await load(name)
+  const emitter = library.highlight(text, { language: name, ignoreIllegals: true })._emitter
   element.replaceChildren(...makeNodes(emitter.rootNode.children))
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import posixpath
+import re
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,16 +29,9 @@ MEDIA_TYPES: Final = {
 #: Stands for the version in the page, and for the links that load all modules at once.
 _VERSION_MARK: Final = "VERSION"
 _MODULES_MARK: Final = "<!-- modules -->"
-#: Loaded when they are first needed: languages of code, formulas, pages for operators.
-_LAZY_PREFIXES: Final = (
-    "vendor/highlight",
-    "vendor/temml",
-    "maths.js",
-    "operate/",
-    "service_worker",
-)
-#: The list of those pages.
-_PAGE_LIST: Final = "operate/pages.js"
+#: The module that the page begins with, and what a module imports before it runs.
+_FIRST_MODULE: Final = "main.js"
+_IMPORT: Final = re.compile(rb"""\b(?:from|import)\s*["'](\.{1,2}/[^"']+)["']""")
 
 
 class SiteFile(Record, kw_only=False):
@@ -100,12 +95,21 @@ def _read_version(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> Site
     return SiteVersion(name=version, files=files, stamp=stamp)
 
 
-def _find_modules(names: Mapping[str, bytes]) -> list[str]:
-    return [
-        name
-        for name in names
-        if name.endswith(".js") and (name == _PAGE_LIST or not name.startswith(_LAZY_PREFIXES))
-    ]
+def _find_modules(contents: Mapping[str, bytes]) -> list[str]:
+    """Return the modules that the page imports before anybody acts."""
+    found: dict[str, None] = {}
+    waiting = [_FIRST_MODULE]
+    while waiting:
+        name = waiting.pop()
+        if name in contents and name not in found:
+            found[name] = None
+            waiting.extend(_find_imports(name, contents[name]))
+    return list(found)
+
+
+def _find_imports(name: str, content: bytes) -> Iterator[str]:
+    for imported in _IMPORT.findall(content):
+        yield posixpath.normpath(posixpath.join(posixpath.dirname(name), imported.decode()))
 
 
 def _make_file(name: str, content: bytes) -> SiteFile:
