@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from dataclasses import MISSING, Field
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform
 
 import msgspec
@@ -80,11 +81,16 @@ class _DataClassFields:
     """The fields as ``dataclasses`` reads them."""
 
     def __get__(self, _: object, kind: RecordType) -> Mapping[str, Field[Any]]:
-        types: dict[str, Any] = {}
-        for base in reversed(kind.__mro__):
-            types.update(inspect.get_annotations(base))
-        declared = kind.__declared__
-        return {name: _make_field(name, types[name], declared) for name in kind.__struct_fields__}
+        return _make_fields(kind)
+
+
+@cache
+def _make_fields(kind: RecordType) -> Mapping[str, Field[Any]]:
+    types: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        types.update(inspect.get_annotations(base))
+    declared = kind.__declared__
+    return {name: _make_field(name, types[name], declared) for name in kind.__struct_fields__}
 
 
 @dataclasses.dataclass

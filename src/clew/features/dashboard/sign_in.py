@@ -75,7 +75,7 @@ class Visitor(Record):
 
 
 class LoginRequest(BaseModel):
-    """What logs in: one of the two."""
+    """A login by one of the two."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -102,6 +102,32 @@ def accept_input(
     )
 
 
+def accept_own_command(
+    t: Tx,
+    conversation: ConversationId,
+    command: str,
+    *,
+    id: InboxId,
+    session_ids: SessionIdFactory,
+    payload: str = "{}",
+) -> AcceptResult:
+    """
+    Store a command of Clew itself, which is carried out once the conversation's turn has ended.
+
+    :raises NotFound: if the conversation does not exist
+    """
+    item = NewInput(
+        id=id,
+        kind=InboxKind.COMMAND,
+        text=command,
+        payload=payload,
+        double_text=DoubleText.QUEUE,
+    )
+    return accept_input(
+        t, item, target=conversation, new_conversation=conversation, session_ids=session_ids
+    )
+
+
 def find_known_input(t: Tx, item: NewInput) -> AcceptResult | None:
     """Return the result of this input, or of its event, if it was accepted before."""
     return find_accepted(t, item.id, duplicate=False) or find_accepted_event(t, item)

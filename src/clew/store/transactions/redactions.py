@@ -8,10 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from clew.core import session as reasons
-from clew.core.double_text import DoubleText
 from clew.core.forgotten_text import Redaction
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import FORGET_COMMAND, InboxKind, NewInput
+from clew.core.inbox import FORGET_COMMAND
 from clew.core.session import Head
 from clew.core.session_base import extend_base
 from clew.record import replace
@@ -95,18 +94,8 @@ def queue_redaction(
 ) -> None:
     """Have a conversation begin a session without some texts, once its turn has ended."""
     payload = json.dumps(asdict(wanted), ensure_ascii=False)
-    inbox.accept_input(
-        t,
-        NewInput(
-            id=id,
-            kind=InboxKind.COMMAND,
-            text=FORGET_COMMAND,
-            payload=payload,
-            double_text=DoubleText.QUEUE,
-        ),
-        target=conversation,
-        new_conversation=conversation,
-        session_ids=session_ids,
+    inbox.accept_own_command(
+        t, conversation, FORGET_COMMAND, id=id, session_ids=session_ids, payload=payload
     )
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
-from clew.core.double_text import DoubleText
 from clew.core.ids import new_session_id
-from clew.core.inbox import RELOAD_COMMAND, InboxKind, NewInput
+from clew.core.inbox import RELOAD_COMMAND
 from clew.core.session import Head
 from clew.core.session_base import extend_base
 from clew.store.transactions import inbox, leases
@@ -33,18 +32,7 @@ def queue_reload(t: Tx, conversation: ConversationId, *, id: InboxId) -> int:
         there was none
     :raises NotFound: if the conversation does not exist
     """
-    inbox.accept_input(
-        t,
-        NewInput(
-            id=id,
-            kind=InboxKind.COMMAND,
-            text=RELOAD_COMMAND,
-            double_text=DoubleText.QUEUE,
-        ),
-        target=conversation,
-        new_conversation=conversation,
-        session_ids=new_session_id,
-    )
+    inbox.accept_own_command(t, conversation, RELOAD_COMMAND, id=id, session_ids=new_session_id)
     newest = t.fetch_value(
         """
         SELECT input_tokens FROM usage WHERE conversation_id = $1 AND turn_id IS NOT NULL
