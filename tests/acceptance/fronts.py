@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import random
 import re
-import struct
-import termios
 import threading
 import time
 from contextlib import ExitStack
@@ -52,16 +49,15 @@ class Screen:
     """A terminal that shows all of a conversation, read all the time."""
 
     def __init__(self, clew: Clew, conversation: str, rows: int) -> None:
-        self._terminal, self._conversation = Terminal(clew), conversation
+        self._terminal = Terminal(clew, size=(rows, _COLUMNS))
+        self._conversation = conversation
         self._screen = pyte.Screen(_COLUMNS, rows)
-        self._rows, self._drawn = rows, 0
+        self._drawn = 0
         self._stopped = threading.Event()
 
     def start(self, stack: ExitStack) -> None:
         """Start the terminal UI."""
         stack.enter_context(self._terminal)
-        size = struct.pack("HHHH", self._rows, _COLUMNS, 0, 0)
-        fcntl.ioctl(self._terminal._descriptor, termios.TIOCSWINSZ, size)  # pyright: ignore[reportPrivateUsage]
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         stack.callback(self._stop)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
+import struct
 import subprocess
+import termios
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -21,9 +24,14 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 class Terminal:
     """A command on a terminal of its own, and a person who types."""
 
-    def __init__(self, clew: Clew, *args: str) -> None:
+    def __init__(self, clew: Clew, *args: str, size: tuple[int, int] | None = None) -> None:
         self._args = args
+        #: Rows and columns.
+        self._size = size
         self._environ = {**clew.environ, "TERM": clew.env.get("TERM", "xterm")}
+        if size is not None:
+            # Programs believe these before they ask the terminal.
+            self._environ |= {"LINES": str(size[0]), "COLUMNS": str(size[1])}
         self._asking = asking(clew.home, clew.environ)
         #: Everything that was printed.
         self.screen = ""
@@ -32,6 +40,9 @@ class Terminal:
     def __enter__(self) -> Self:
         self._asking.__enter__()
         self._descriptor, slave = os.openpty()
+        if self._size is not None:
+            # Before the program looks at it.
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *self._size, 0, 0))
         self._process = Forked(
             self._args, environ=self._environ, streams=[slave] * 3, terminal=True
         )

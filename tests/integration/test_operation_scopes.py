@@ -55,6 +55,7 @@ FIELDS: Mapping[str, object] = {
     "text": "/status", "title": "Mine", "to": 0, "approve": True, "query": "secret", "value": 1,
     "key": "session.double_text", "model": "clew", "messages": [{"role": "user", "content": "hi"}],
     "metadata": {}, "code": "ABCD-EFGH", "user": "42", "account": "none",
+    "turn": "none", "call": "none",
 }  # fmt: skip
 
 Things = dict[NamedKind, str]
@@ -172,6 +173,9 @@ def check_answer(operation: AnyOperation, told: object) -> None:
     match operation.scope.callers:
         case CallerKind.LOCAL | CallerKind.OWNER:
             assert told is ErrorCode.METHOD_NOT_FOUND, operation.name
+        case _ if "call" in operation.definition.params.model_fields:
+            # There is no call of that name, in whosever conversation.
+            assert told is ErrorCode.NOT_FOUND, operation.name
         case _:
             assert told not in (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_FOUND), operation.name
             assert "of the owner" not in str(told), operation.name
@@ -198,6 +202,7 @@ def request(endpoint: Endpoint, things: Things) -> httpx2.Request:
     conversation = things[NamedKind.DELETED if is_gone else NamedKind.CONVERSATION]
     path = endpoint.path.replace("{id}", quote(conversation, safe="")).replace("{model}", "clew")
     path = path.replace("{grant}", f"grt_{conversation.removeprefix('cnv_')}")
+    path = path.replace("{turn}", "none").replace("{call}", "none")
     path = path.replace("{approval}", things[NamedKind.APPROVAL])
     path = path.replace("{goal}", quote(conversation, safe=""))
     path = path.replace("{response}", things[NamedKind.RESPONSE]).replace("{item}", "none")
@@ -252,7 +257,7 @@ async def check_endpoint(
         assert (await send(http, request(endpoint, mine))).status_code in {400, 404}, what
     elif endpoint.scope.callers in (CallerKind.LOCAL, CallerKind.OWNER):
         assert (await send(http, request(endpoint, mine))).status_code == 404, what
-    elif not what.endswith(("/events", "/hooks/{name}", "GET /v1/conversations/{id}/items/{item}")):
+    elif not what.endswith(("/events", "/hooks/{name}", "/calls/{call}", "/items/{item}")):
         shown = await send(http, request(endpoint, mine))
         assert shown.status_code not in {401, 404}, what
         assert "of the owner" not in shown.text, what

@@ -12,11 +12,16 @@ export function OperateRoute({ name, rest }) {
   const [loaded, setLoaded] = useState(/** @type {{ name: string, Page: any } | null} */ (null))
   const [trouble, setTrouble] = useState("")
   useEffect(() => {
+    let isCurrent = true
     setTrouble("")
     entry?.load().then(
-      ({ Page }) => setLoaded({ name, Page }),
-      (error) => setTrouble(messageOf(error)),
+      ({ Page }) => isCurrent && setLoaded({ name, Page }),
+      (error) => isCurrent && setTrouble(messageOf(error)),
     )
+    return () => {
+      // A page that was left before it was loaded must not take the place of the next one.
+      isCurrent = false
+    }
   }, [name])
   if (!entry) {
     return html`<${OperatePage} title="No such page">
