@@ -65,11 +65,24 @@ async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if not task.done():
-            await asyncio.wait({task}, timeout=grace)
-        # Its outcome is retrieved, since no caller is left to receive it.
-        await cancel_and_wait(task)
+        await _wait_despite_cancellations(task, grace)
+        task.cancel()
+        await _wait_despite_cancellations(task)
+        if not task.cancelled():
+            # Its outcome is retrieved, since no caller is left to receive it.
+            task.exception()
         raise
+
+
+async def _wait_despite_cancellations(
+    task: asyncio.Future[Any], timeout: float | None = None
+) -> None:
+    # A caller that is cancelled again, as by one that cancels what it waits for, waits as well.
+    loop = asyncio.get_running_loop()
+    end = None if timeout is None else loop.time() + timeout
+    while not task.done() and (end is None or loop.time() < end):
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task}, timeout=None if end is None else end - loop.time())
 
 
 async def start_child(*argv: str, **options: Any) -> Process:

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from clew.testing import FakeProvider, Text
 from clew.testing.webhook import FakeWebhook
-from tests.acceptance.browser import PHONE, Gateway, opened_browser, visiting
+from tests.acceptance.browser import PHONE, Gateway, visiting
 from tests.acceptance.program import Clew
 from tests.waiting import block_until
 
@@ -35,12 +35,6 @@ def play(request: ProviderRequest) -> Reply:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with opened_browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def webhook() -> Generator[FakeWebhook]:
     with FakeWebhook() as fake:
         yield fake
@@ -52,7 +46,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, webhook: FakeWebhook) -> G
     settings = {
         "BASE_URL": webhook.answers_url,
         "SECRET": webhook.secret,
-        "ALLOW": '["42", "43", "44", "45"]',
+        "ALLOW": '["42", "43", "44", "45", "46"]',
         "OPERATORS": '["7"]',
         "PAIRING": "on",
     }
@@ -178,7 +172,7 @@ def test_a_person_is_let_in_by_their_code_shut_out_and_blocked(
         page.get_by_label("Code").fill(again)
         page.keyboard.press("Enter")
         expect(person).to_contain_text("has access")
-        allowed = row(page, "43", "People let in by the settings")
+        allowed = row(page, "46", "People let in by the settings")
         allowed.get_by_role("button", name="Shut out").click()
         page.get_by_role("dialog").get_by_role("button", name="Shut out").click()
         expect(allowed).to_contain_text("shut out")

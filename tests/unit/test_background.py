@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.background import shield_until_done
 from clew.sandbox.protocol import run_program
 from tests.waiting import wait_until
 
@@ -48,6 +50,41 @@ async def test_a_start_that_is_cancelled_leaves_no_pipe_open() -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
     assert _count_descriptors() == before
+
+
+async def test_shielded_work_is_waited_for_however_often_its_caller_is_cancelled() -> None:
+    reports: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: reports.append(str(told)))
+    may_end, ends = asyncio.Event(), []
+
+    async def fail_later() -> None:
+        await may_end.wait()
+        ends.append("ended")
+        raise ValueError("nobody is left to be told")
+
+    caller = asyncio.create_task(shield_until_done(fail_later()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        caller.cancel()
+    await asyncio.sleep(0)
+    assert not caller.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert ends == ["ended"]
+    del caller
+    gc.collect()
+    assert reports == []
+
+
+async def test_shielded_work_is_cancelled_after_its_grace() -> None:
+    caller = asyncio.create_task(shield_until_done(asyncio.sleep(3600), grace=0.01))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
 
 
 def _lives(process: int) -> bool:
