@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.browser import opened_browser
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
+
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -25,3 +29,10 @@ def durable(request: pytest.FixtureRequest, clew: Clew) -> Clew:
         return clew
     url: str = request.getfixturevalue("postgres_url")
     return clew.with_env({"CLEW_STORE__URL": url})
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    """The system's Chromium, for the tests of one module."""
+    with opened_browser() as opened:
+        yield opened

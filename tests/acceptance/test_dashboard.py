@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
-from tests.acceptance.browser import PHONE, TOKEN, Gateway, opened_browser, visiting
+from tests.acceptance.browser import PHONE, TOKEN, Gateway, visiting
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
@@ -80,12 +80,6 @@ def play(request: ProviderRequest) -> Reply:
     if text.startswith("explain"):
         return Text(EXPLAINED, chunks=20, thinking="Let me think.")
     return Text(EVIL if text.startswith("attack") else f"you said: {text}", chunks=4)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with opened_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from clew.testing import FakeProvider
 from clew.testing.provider import Text
-from tests.acceptance.browser import PHONE, Gateway, opened_browser, visiting
+from tests.acceptance.browser import PHONE, Gateway, visiting
 from tests.acceptance.program import Clew
 from tests.contract.lifecycle.doubles import SUMMARY
 
@@ -31,12 +31,6 @@ def play(request: ProviderRequest) -> Reply:
     if "You keep the memory" in (request.last_user_text or ""):
         return Text(SUMMARY)
     return Text(f"heard {(request.last_user_text or '')[:7]} {LONG}", chunks=2)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with opened_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
-from tests.acceptance.browser import Gateway, opened_browser, visiting
+from tests.acceptance.browser import Gateway, visiting
 from tests.acceptance.program import Clew
 from tests.features.push_service import PushService
 
@@ -33,12 +33,6 @@ def play(request: ProviderRequest) -> Reply:
     if text.startswith("pay"):
         return Calls([ScriptedCall("pay", {"amount": 5, "to": text[4:]})])
     return Text("done " * 20, chunks=20, delay=0.1)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with opened_browser() as opened:
-        yield opened
 
 
 @pytest.fixture

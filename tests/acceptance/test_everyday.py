@@ -10,14 +10,14 @@ import pytest
 from playwright.sync_api import expect
 
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
-from tests.acceptance.browser import Gateway, opened_browser, visiting
+from tests.acceptance.browser import Gateway, visiting
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
     from clew.testing import ProviderRequest, Reply
     from tests.acceptance.browser import Visit
@@ -260,8 +260,8 @@ def gateway(tmp_path: Path) -> Generator[Gateway]:
             made.close()
 
 
-def test_twenty_everyday_tasks_take_few_clicks(gateway: Gateway) -> None:
-    with opened_browser() as browser, visiting(browser, gateway) as visit:
+def test_twenty_everyday_tasks_take_few_clicks(browser: Browser, gateway: Gateway) -> None:
+    with visiting(browser, gateway) as visit:
         visit.page.add_init_script(_COUNTER)
         visit.page.reload()
         expect(visit.page.locator("#composer")).to_be_visible()

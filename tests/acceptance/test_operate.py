@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
-from tests.acceptance.browser import PHONE, Gateway, opened_browser, visiting
+from tests.acceptance.browser import PHONE, Gateway, visiting
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
@@ -44,12 +44,6 @@ def play(request: ProviderRequest) -> Reply:
             return Calls([ScriptedCall("pay", {"amount": 5, "to": payee})])
         case _:
             return Text(f"you said: {text}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with opened_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

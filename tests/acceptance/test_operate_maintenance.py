@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from clew.testing import FakeProvider, count_user_texts
-from tests.acceptance.browser import PHONE, Gateway, opened_browser, visiting
+from tests.acceptance.browser import PHONE, Gateway, visiting
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
@@ -26,12 +26,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 CANARY = "canary-5d1e8b-which-nobody-may-see"
 CONFIG = f'[providers.mistral]\napi_key = "{CANARY}"\n'
 PAGES = ("settings", "checks", "backups", "log", "plugins", "tools")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with opened_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

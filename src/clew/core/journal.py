@@ -92,7 +92,7 @@ class CallReason(Record):
 
 
 class CallFacts(Record):
-    """What is known of a call beside its arguments and its result."""
+    """Facts of a call beside its arguments and its result."""
 
     tool: str
     effect: Effect

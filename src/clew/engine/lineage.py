@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SessionSummary(Record):
-    """What a compaction has left of what was said before."""
+    """The summary that a compaction has left of earlier messages."""
 
     text: str
     #: The first of the newest entries that the model still reads as they are, if there are any.

@@ -87,7 +87,7 @@ class _SummaryFields(BaseModel):
 
 
 class UsageParams(_SummaryFields, Params):
-    """What usage is summed up by, and from when to when."""
+    """The key by which usage is summed up, and the period."""
 
 
 class UsageQuery(_SummaryFields, QueryParams):

@@ -47,7 +47,9 @@ def register(registry: Registry) -> None:
 
     async def tell_questions(context: FeatureContext) -> None:
         """Tell browsers of questions."""
-        await _make_sender(context, settings.get()).run()
+        from clew.features.dashboard.push_watch import watch_questions  # noqa: PLC0415  (needed by gateways only)
+
+        await watch_questions(context.store, partial(_make_sender, context, settings.get()))
 
     registry.add_website("dashboard", make_website)
     registry.add_after_turn("notices", tell_turn, every_end=True)

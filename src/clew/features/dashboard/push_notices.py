@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL, Scope
+from clew.core.text import truncate_text
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -92,10 +93,9 @@ def _make_question(
 
 
 def _describe(kind: str, conversation: ConversationId, title: Any, text: str) -> dict[str, Any]:
-    shown = text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
     return {
         "kind": kind,
         "conversation": conversation,
         "title": str(title or "Clew"),
-        "text": shown,
+        "text": truncate_text(text, _MAX_TEXT),
     }

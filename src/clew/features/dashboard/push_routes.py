@@ -11,9 +11,7 @@ from starlette.routing import Route
 from clew.api.problems import Problem
 from clew.api.request_body import read_body
 from clew.errors import UsageError
-from clew.features.dashboard import push_crypto as crypto
 from clew.features.dashboard import push_subscriptions as subscriptions
-from clew.features.dashboard.push_sender import load_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +44,7 @@ class PushRequest(BaseModel):
 
 
 class PushRoutes:
-    """Who wants notices."""
+    """The requests by which browsers get notices, or no more."""
 
     def __init__(self, sign_in: SignIn, store: Store, settings: DashboardSettings) -> None:
         self._sign_in, self._store, self._settings = sign_in, store, settings
@@ -63,8 +61,9 @@ class PushRoutes:
         visitor = await self._sign_in.find_visitor(request)
         if isinstance(visitor, Problem):
             return visitor.to_response()
-        key = crypto.load_private_key(await load_key(self._store))
-        return JSONResponse({"key": crypto.encode(crypto.public_bytes(key))}, headers=_NO_STORE)
+        from clew.features.dashboard.push_sender import load_public_key  # noqa: PLC0415  (8 MB, for few)
+
+        return JSONResponse({"key": await load_public_key(self._store)}, headers=_NO_STORE)
 
     async def _add(self, request: Request) -> Response:
         return await self._change(request, is_wanted=True)
@@ -91,8 +90,10 @@ class PushRoutes:
                 subscriptions.remove_subscription, given.endpoint, scope=visitor.scope
             )
             return
+        from clew.features.dashboard.push_crypto import check_keys  # noqa: PLC0415  (as above)
+
         subscriptions.check_endpoint(given.endpoint, self._settings.push_services)
-        if not crypto.check_keys(given.keys.p256dh, given.keys.auth):
+        if not check_keys(given.keys.p256dh, given.keys.auth):
             raise UsageError("keys.p256dh must be a point of P-256, keys.auth 16 bytes")
         await self._store.write(
             subscriptions.add_subscription,

@@ -10,7 +10,6 @@ import httpx2
 import structlog
 
 from clew.core.scope import LOCAL
-from clew.errors import StoreError
 from clew.features.dashboard import push_crypto as crypto
 from clew.features.dashboard import push_notices as notices
 from clew.features.dashboard import push_subscriptions as subscriptions
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: Seconds between two looks for questions, where somebody wants notices and where nobody does.
-_INTERVAL: Final = 2.0
-_IDLE_INTERVAL: Final = 20.0
 #: Seconds for a push service to answer, and for which it keeps a notice.
 _TIMEOUT: Final = 10.0
 _KEPT_FOR: Final = 24 * 3600
@@ -41,21 +37,17 @@ async def load_key(store: Store) -> str:
     return known or await store.write(subscriptions.store_private_key, crypto.make_private_key())
 
 
+async def load_public_key(store: Store) -> str:
+    """Return the public part of this gateway's key, in base64url."""
+    key = crypto.load_private_key(await load_key(store))
+    return crypto.encode(crypto.public_bytes(key))
+
+
 class PushSender:
     """Notices of one process."""
 
     def __init__(self, context: FeatureContext, *, contact: str) -> None:
         self._store, self._contact = context.store, contact
-
-    async def run(self) -> None:
-        """Tell of new questions, for ever."""
-        while True:
-            try:
-                is_wanted = await self._tell_questions()
-            except StoreError as error:
-                log.info("store_failed", task="push", error=str(error))
-                is_wanted = False
-            await asyncio.sleep(_INTERVAL if is_wanted else _IDLE_INTERVAL)
 
     async def tell_turn(self, conversation: ConversationId) -> None:
         """Tell what the last turn of a conversation ended with."""
@@ -64,13 +56,11 @@ class PushSender:
         if notice is not None:
             await self._tell(notice, wanted)
 
-    async def _tell_questions(self) -> bool:
+    async def tell_questions(self) -> None:
+        """Tell of the open questions that nobody was told of."""
         wanted = await self._store.read(subscriptions.list_subscriptions)
-        if not wanted:
-            return False
         for notice in await self._store.read(notices.list_question_notices):
             await self._tell(notice, wanted)
-        return True
 
     async def _tell(self, notice: PushNotice, wanted: Sequence[PushSubscription]) -> None:
         # Claimed first: a notice that is lost with a process is less harm than one that is doubled.

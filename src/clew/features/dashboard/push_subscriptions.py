@@ -129,7 +129,7 @@ def remove_old(t: Tx) -> None:
         "DELETE FROM dashboard_push WHERE login IS NOT NULL"
         " AND login NOT IN (SELECT id FROM dashboard_login)"
     )
-    before = t.now - int(_TOLD_FOR.total_seconds() * 1000)
+    before = t.now - _TOLD_FOR // timedelta(milliseconds=1)
     t.execute("DELETE FROM dashboard_push_told WHERE told_at < $1", before)
 
 

@@ -67,7 +67,7 @@ _INVALID: Final = Problem(
 
 
 class Visitor(Record):
-    """Who uses the page."""
+    """A person who uses the page."""
 
     scope: Scope
     #: The id of the login; ``None`` where nobody logs in.

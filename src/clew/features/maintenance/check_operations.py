@@ -71,14 +71,14 @@ class DoctorReportShape(WireModel):
 
 
 class RunDoctorParams(Params):
-    """Whether the providers of models are asked, too."""
+    """The extent of a look at the installation."""
 
     #: Send no test request to the providers of models.
     offline: bool = False
 
 
 class RunDoctorRequest(RequestBody):
-    """Whether the providers of models are asked, too."""
+    """The extent of a look at the installation."""
 
     #: Send no test request to the providers of models.
     offline: bool = False

@@ -73,7 +73,6 @@ function Turns({ rows, reload }) {
     empty="The agent rests."
     rows=${rows}
     columns=${columns}
-    keyOf=${(/** @type {RunningTurn} */ turn) => turn.id}
   />`
 }
 

@@ -9,6 +9,7 @@ import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
 import { Moment } from "../parts/moment.js"
 import { OperatePage } from "../parts/operate_page.js"
+import { Pending } from "../parts/pending.js"
 import { useResource } from "../parts/resource.js"
 import { State } from "../parts/state.js"
 import { go } from "../router.js"
@@ -22,7 +23,7 @@ import { showToast } from "../stores/toasts.js"
 /** @param {{ task: string }} props */
 function TaskResult({ task }) {
   const answer = useResource(() => client.call("agent.read", { task }), { every: 5000, on: [task] })
-  if (!answer.value) return html`<p class="muted">${answer.trouble || "Loading"}</p>`
+  if (!answer.value) return html`<${Pending} resource=${answer} />`
   const { text, size } = answer.value
   return html`<pre class="output" tabindex="0" aria-label="Result">${text || "No result yet."}</pre>
     ${size > text.length && html`<p class="hint">The first ${text.length} of ${size} characters.</p>`}`

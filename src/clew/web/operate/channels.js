@@ -57,7 +57,6 @@ export function Page() {
       empty="No channels yet. A table [channels.NAME] in the settings adds one."
       rows=${channels.value?.items ?? []}
       columns=${COLUMNS}
-      keyOf=${(/** @type {ChannelStatus} */ one) => one.name}
     />
   <//>`
 }

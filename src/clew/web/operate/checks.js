@@ -2,6 +2,7 @@
 
 import { formatNoun as count, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
+import { Checkbox } from "../parts/checkbox.js"
 import { ConversationLink } from "../parts/conversation_link.js"
 import { DataTable } from "../parts/data_table.js"
 import { OperatePage } from "../parts/operate_page.js"
@@ -145,10 +146,7 @@ function Doctor() {
       >
         Run the doctor
       </button>
-      <label class="check">
-        <input type="checkbox" checked=${asksModels} onChange=${(/** @type {any} */ event) => setAsksModels(event.currentTarget.checked)} />
-        Send a test request to each model
-      </label>
+      <${Checkbox} label="Send a test request to each model" isChecked=${asksModels} set=${setAsksModels} />
     </div>
     <p role="status">${isRunning ? "Looking." : result && told}</p>
     ${trouble && html`<p class="error-text" role="alert">${trouble}</p>`}

@@ -113,7 +113,6 @@ export function Page({ rest: [channel = ""] }) {
       empty=${EMPTY[shown]}
       rows=${deliveries.value?.items ?? []}
       columns=${columns}
-      keyOf=${(/** @type {DeliveryShape} */ one) => one.id}
     />
     ${deliveries.value?.next &&
     (limit < MOST

@@ -9,6 +9,7 @@ import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
 import { Moment } from "../parts/moment.js"
 import { OperatePage } from "../parts/operate_page.js"
+import { Pending } from "../parts/pending.js"
 import { useResource } from "../parts/resource.js"
 import { State } from "../parts/state.js"
 import { go } from "../router.js"
@@ -30,7 +31,7 @@ const ROUND_COLUMNS = [
 /** @param {{ goal: string }} props */
 function Rounds({ goal }) {
   const rounds = useResource(() => client.call("goal.rounds", { goal }), { every: 5000, on: [goal] })
-  if (!rounds.value) return html`<p class="muted">${rounds.trouble || "Loading"}</p>`
+  if (!rounds.value) return html`<${Pending} resource=${rounds} />`
   return html`<${DataTable}
     label="Rounds"
     empty="No round yet."

@@ -8,6 +8,7 @@ import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
 import { Moment } from "../parts/moment.js"
 import { OperatePage } from "../parts/operate_page.js"
+import { Pending } from "../parts/pending.js"
 import { useResource } from "../parts/resource.js"
 import { State } from "../parts/state.js"
 import { go } from "../router.js"
@@ -116,7 +117,7 @@ const FIRE_COLUMNS = [
 /** @param {{ job: string }} props */
 function JobLog({ job }) {
   const fires = useResource(() => client.call("job.log", { job }), { every: 5000, on: [job] })
-  if (!fires.value) return html`<p class="muted">${fires.trouble || "Loading"}</p>`
+  if (!fires.value) return html`<${Pending} resource=${fires} />`
   return html`<${DataTable} label="Fires" empty="It has not fired yet." rows=${fires.value.items} columns=${FIRE_COLUMNS} keyOf=${(/** @type {FireShape} */ one) => one.slot} />`
 }
 

@@ -2,13 +2,16 @@
 
 import { showHidden } from "../format.js"
 import { html, useEffect, useRef, useState } from "../lib.js"
+import { Choice } from "../parts/choice.js"
 import { OperatePage } from "../parts/operate_page.js"
+import { SearchField } from "../parts/search_field.js"
 import { State } from "../parts/state.js"
 import { client, messageOf } from "../stores/client.js"
 
 /** @import { LogRecordShape } from "../rpc_types.d.ts" */
 /** @typedef {"info" | "warning" | "error"} Level */
 
+const LEVELS = [["info", "Everything"], ["warning", "Warnings and errors"], ["error", "Errors"]]
 const PAUSE = 2000
 /** Records that the page keeps. */
 const MOST = 2000
@@ -91,18 +94,8 @@ export function Page() {
     actions=${html`<button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Go on" : "Pause"}</button>`}
   >
     <div class="toolbar">
-      <div class="labelled">
-        <label for="log-level">Level</label>
-        <select id="log-level" class="field" value=${level} onChange=${(/** @type {any} */ event) => setLevel(event.currentTarget.value)}>
-          <option value="info">Everything</option>
-          <option value="warning">Warnings and errors</option>
-          <option value="error">Errors</option>
-        </select>
-      </div>
-      <div class="labelled">
-        <label for="log-search">Search in what is shown</label>
-        <input id="log-search" class="field" type="search" value=${sought} onInput=${(/** @type {any} */ event) => setSought(event.currentTarget.value)} />
-      </div>
+      <${Choice} label="Level" kind="labelled" choices=${LEVELS} value=${level} set=${setLevel} />
+      <${SearchField} label="Search in what is shown" value=${sought} set=${setSought} />
     </div>
     ${trouble && html`<p class="error-text" role="alert">${trouble}</p>`}
     <p class="hint" role="status">${isPaused ? "Paused. " : ""}${words && records ? `${shown.length} of ${records.length} records` : ""}</p>

@@ -35,7 +35,6 @@ export function Page() {
       empty="No MCP servers."
       rows=${servers.value?.items ?? []}
       columns=${COLUMNS}
-      keyOf=${(/** @type {McpServerShape} */ one) => one.name}
     />
   <//>`
 }

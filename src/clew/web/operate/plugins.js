@@ -49,7 +49,7 @@ const COLUMNS = [
 function Group({ title, rows, empty }) {
   return html`<section>
     <h2>${title}</h2>
-    <${DataTable} label=${title} empty=${empty} rows=${rows} columns=${COLUMNS} keyOf=${(/** @type {PluginShape} */ one) => one.name} />
+    <${DataTable} label=${title} empty=${empty} rows=${rows} columns=${COLUMNS} />
   </section>`
 }
 

@@ -8,6 +8,7 @@ import { DataTable } from "../parts/data_table.js"
 import { Menu } from "../parts/menu.js"
 import { Moment } from "../parts/moment.js"
 import { OperatePage } from "../parts/operate_page.js"
+import { Pending } from "../parts/pending.js"
 import { useResource } from "../parts/resource.js"
 import { State } from "../parts/state.js"
 import { go } from "../router.js"
@@ -20,7 +21,7 @@ import { openDialog } from "../stores/dialog.js"
 /** @param {{ process: string }} props */
 function Output({ process }) {
   const output = useResource(() => client.call("process.output", { process }), { every: 2000, on: [process] })
-  if (!output.value) return html`<p class="muted">${output.trouble || "Loading"}</p>`
+  if (!output.value) return html`<${Pending} resource=${output} />`
   const { text, start, size } = output.value
   return html`${start > 0 && html`<p class="hint">The last ${size - start} of ${size} bytes.</p>`}
     <pre class="output" tabindex="0" aria-label="Output">${text || "No output yet."}</pre>`

@@ -1,9 +1,11 @@
 /** The settings as a form: one section at a time, or those that a search finds. */
 
 import { html, useEffect, useState } from "../lib.js"
+import { Choice } from "../parts/choice.js"
 import { InlineCode } from "../parts/inline_code.js"
 import { OperatePage } from "../parts/operate_page.js"
 import { useResource } from "../parts/resource.js"
+import { SearchField } from "../parts/search_field.js"
 import { NewTable, SettingField } from "../parts/setting_field.js"
 import { link, replace } from "../router.js"
 import { client } from "../stores/client.js"
@@ -52,28 +54,17 @@ export function Page({ rest: [chosen = ""] }) {
   >
     <${PendingNotice} items=${items.filter((one) => one.pending)} />
     <div class="toolbar">
-      <div class="labelled">
-        <label for="settings-section">Section</label>
-        <select
-          id="settings-section" class="field"
-          value=${section}
-          onChange=${(/** @type {any} */ event) => {
-            setSought("")
-            replace("operate", "settings", event.currentTarget.value)
-          }}
-        >
-          ${sections.map((one) => html`<option value=${one} key=${one}>${one.endsWith(".NAME") ? `${one} (new)` : one}</option>`)}
-        </select>
-      </div>
-      <div class="labelled">
-        <label for="settings-search">Search in all sections</label>
-        <input
-          id="settings-search" class="field"
-          type="search"
-          value=${sought}
-          onInput=${(/** @type {any} */ event) => setSought(event.currentTarget.value)}
-        />
-      </div>
+      <${Choice}
+        label="Section"
+        kind="labelled"
+        choices=${sections.map((one) => [one, one.endsWith(".NAME") ? `${one} (new)` : one])}
+        value=${section}
+        set=${(/** @type {string} */ name) => {
+          setSought("")
+          replace("operate", "settings", name)
+        }}
+      />
+      <${SearchField} label="Search in all sections" value=${sought} set=${setSought} />
     </div>
     <p class="hint" role="status">
       ${words ? `${shown.length} ${shown.length === 1 ? "setting" : "settings"} found` : html`The file is <code>${settings.value?.file}</code>.`}

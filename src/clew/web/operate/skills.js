@@ -75,7 +75,6 @@ function SkillList() {
       empty="No skills. Put one into the folder “skills”, or run “clew skills add FOLDER”."
       rows=${skills.value?.items ?? []}
       columns=${COLUMNS}
-      keyOf=${(/** @type {SkillShape} */ one) => one.name}
     />
     <${Named} title="Folders that are no skills" items=${problems.map((one) => `${one.folder}: ${one.reason}`)} />
   <//>`

@@ -1,22 +1,17 @@
 /** The tools of the agent: what a second call does, and what happens when one is called. */
 
+import { EFFECTS } from "../effects.js"
 import { html, useState } from "../lib.js"
 import { DataTable } from "../parts/data_table.js"
 import { OperatePage } from "../parts/operate_page.js"
 import { useResource } from "../parts/resource.js"
+import { SearchField } from "../parts/search_field.js"
 import { link } from "../router.js"
 import { client } from "../stores/client.js"
 
 /** @import { ToolRulesShape, ToolShape } from "../rpc_types.d.ts" */
 /** @import { Column } from "../parts/data_table.js" */
 
-/** @type {Record<string, string>} */
-const EFFECTS = {
-  pure: "changes nothing",
-  idempotent: "the same when repeated",
-  once: "happens again when repeated",
-  ask: "asks before it is repeated",
-}
 /** @type {Record<string, string>} */
 const EVERY = { allow: "runs", ask: "asks", deny: "denied" }
 /** @type {Record<string, string>} */
@@ -54,17 +49,13 @@ export function Page() {
       <a href=${link("operate", "settings", "approvals")}>[approvals]</a>.
     </p>
     <div class="toolbar">
-      <div class="labelled">
-        <label for="tools-search">Search</label>
-        <input id="tools-search" class="field" type="search" value=${sought} onInput=${(/** @type {any} */ event) => setSought(event.currentTarget.value)} />
-      </div>
+      <${SearchField} label="Search" value=${sought} set=${setSought} />
     </div>
     <${DataTable}
       label="Tools"
       empty=${items.length ? "No tool has this name." : "The agent has no tools."}
       rows=${items.filter((one) => `${one.name} ${one.feature}`.toLowerCase().includes(words))}
       columns=${COLUMNS}
-      keyOf=${(/** @type {ToolShape} */ one) => one.name}
     />
   <//>`
 }

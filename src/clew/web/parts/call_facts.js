@@ -1,19 +1,12 @@
 /** What the gateway knows of a tool call: its time, its effect, and why it ran or did not. */
 
+import { EFFECTS } from "../effects.js"
 import { formatDuration, formatMoment, showHidden } from "../format.js"
 import { html, useEffect, useState } from "../lib.js"
 import { client } from "../stores/client.js"
 
 /** @import { CallShape } from "../rpc_types.d.ts" */
 /** @import { Block } from "../entries.js" */
-
-/** @type {Record<CallShape["effect"], string>} */
-const EFFECTS = {
-  pure: "changes nothing",
-  idempotent: "may run again with the same key",
-  once: "never runs twice",
-  ask: "asks before it runs again",
-}
 
 /** @param {{ block: Block, conversation: string }} props */
 export function CallFacts({ block, conversation }) {

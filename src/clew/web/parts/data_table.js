@@ -10,17 +10,20 @@ import { html } from "../lib.js"
  * @property {"number" | "row-actions" | "wide"} [kind]
  */
 
+/** @param {any} row */
+const nameRow = ({ id, name }) => id ?? name
+
 /**
  * @template T
  * @param {object} props
  * @param {string} props.label what the rows are, for screen readers
  * @param {Column<T>[]} props.columns
  * @param {T[]} props.rows
- * @param {(row: T) => string} [props.keyOf] its id, if nothing is said
+ * @param {(row: T) => string} [props.keyOf] its id or its name, if nothing is said
  * @param {string} props.empty what is said where there are none
  * @param {(row: T) => any} [props.detail] what follows a row over the whole width
  */
-export function DataTable({ label, columns, rows, empty, detail, keyOf = (row) => /** @type {any} */ (row).id }) {
+export function DataTable({ label, columns, rows, empty, detail, keyOf = nameRow }) {
   if (!rows.length) return html`<p class="empty">${empty}</p>`
   return html`<div class="table-frame">
     <table class="data" aria-label=${label}>

@@ -4,6 +4,7 @@ import { html, useEffect } from "../lib.js"
 import { reload } from "../stores/conversations.js"
 import { channels, clearFilters, filters, isFiltered, loadPeople, people } from "../stores/filters.js"
 import { attempt } from "../stores/toasts.js"
+import { Choice } from "./choice.js"
 
 /** @import { Filters } from "../stores/filters.js" */
 
@@ -11,17 +12,6 @@ import { attempt } from "../stores/toasts.js"
 function set(change) {
   filters.value = { ...filters.value, ...change }
   reload()
-}
-
-/** @param {{ id: string, label: string, value: string, all: string, options: Array<{ value: string, name: string }>, choose: (value: string) => void }} props */
-function Choice({ id, label, value, all, options, choose }) {
-  return html`<div>
-    <label for=${id}>${label}</label>
-    <select id=${id} value=${value} onChange=${(/** @type {any} */ event) => choose(event.currentTarget.value)}>
-      <option value="">${all}</option>
-      ${options.map((one) => html`<option key=${one.value} value=${one.value}>${one.name}</option>`)}
-    </select>
-  </div>`
 }
 
 /** @param {{ id: string, label: string, value: string, choose: (value: string) => void }} props */
@@ -39,20 +29,18 @@ export function FilterRow() {
   const { scope, channel, from, to } = filters.value
   return html`<div class="filters" role="group" aria-label="Filter">
     <${Choice}
-      id="filter-person"
       label="Person"
-      all="Everyone"
+      kind=""
+      choices=${[["", "Everyone"], ...people.value.map((one) => [one.scope, one.name])]}
       value=${scope}
-      options=${people.value.map((one) => ({ value: one.scope, name: one.name }))}
-      choose=${(/** @type {string} */ value) => set({ scope: value })}
+      set=${(/** @type {string} */ value) => set({ scope: value })}
     />
     <${Choice}
-      id="filter-channel"
       label="Channel"
-      all="All"
+      kind=""
+      choices=${[["", "All"], ...channels.value.map((one) => [one.channel, one.name])]}
       value=${channel}
-      options=${channels.value.map((one) => ({ value: one.channel, name: one.name }))}
-      choose=${(/** @type {string} */ value) => set({ channel: value })}
+      set=${(/** @type {string} */ value) => set({ channel: value })}
     />
     <${Day} id="filter-from" label="From" value=${from} choose=${(/** @type {string} */ value) => set({ from: value })} />
     <${Day} id="filter-to" label="To" value=${to} choose=${(/** @type {string} */ value) => set({ to: value })} />

@@ -1,11 +1,10 @@
 /** A moment: its date and time in words of this place, and how long ago it was. */
 
-import { formatWhen } from "../format.js"
+import { formatMoment, formatWhen } from "../format.js"
 import { html } from "../lib.js"
 
 /** @param {{ at: string | null | undefined }} props */
 export function Moment({ at }) {
   if (!at) return "—"
-  const words = new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })
-  return html`<time datetime=${at} title=${formatWhen(at)}>${words}</time>`
+  return html`<time datetime=${at} title=${formatWhen(at)}>${formatMoment(at)}</time>`
 }

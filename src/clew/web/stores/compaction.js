@@ -1,9 +1,9 @@
 /** Summarising older messages, with a look at what becomes of them, and the way back. */
 
-import { formatCount } from "../format.js"
-import { client, messageOf } from "./client.js"
+import { formatCount, formatNoun } from "../format.js"
+import { client } from "./client.js"
 import { openDialog } from "./dialog.js"
-import { showToast } from "./toasts.js"
+import { attempt, showToast } from "./toasts.js"
 
 /** @import { ConversationStore } from "./conversation.js" */
 
@@ -21,7 +21,7 @@ export async function askToCompact(store) {
   openDialog({
     title: "Summarise older messages",
     text:
-      `The model would read a summary in place of ${count(goes.length)}; ${count(stays.length)} stay as they are. ` +
+      `The model would read a summary in place of ${formatNoun(goes.length, "message")}; ${formatNoun(stays.length, "message")} stay as they are. ` +
       `${before} tokens become ${after} and the summary. Everything stays readable here, and it can be undone.`,
     fields: [{ name: "focus", label: "What matters most", hint: "May be empty" }],
     confirm: "Summarise",
@@ -33,19 +33,13 @@ export async function askToCompact(store) {
   })
 }
 
-/** @param {number} number */
-const count = (number) => `${number} message${number === 1 ? "" : "s"}`
-
 /**
  * Let the model read again what was summarised last.
  *
  * @param {ConversationStore} store
  */
-export async function undoCompaction(store) {
-  try {
+export const undoCompaction = (store) =>
+  attempt(async () => {
     await client.call("session.compact", { session_id: store.id, undo: true })
     await store.refreshUsage()
-  } catch (error) {
-    showToast(messageOf(error), { isError: true })
-  }
-}
+  })
