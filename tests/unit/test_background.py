@@ -55,7 +55,8 @@ async def test_a_start_that_is_cancelled_leaves_no_pipe_open() -> None:
 async def test_shielded_work_is_waited_for_however_often_its_caller_is_cancelled() -> None:
     reports: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: reports.append(str(told)))
-    may_end, ends = asyncio.Event(), []
+    may_end = asyncio.Event()
+    ends: list[str] = []
 
     async def fail_later() -> None:
         await may_end.wait()
