@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 from contextlib import asynccontextmanager, suppress
@@ -65,7 +66,7 @@ async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await _wait_despite_cancellations(task, grace)
+        await _wait_despite_cancellations(task, math.inf if grace is None else grace)
         task.cancel()
         await _wait_despite_cancellations(task)
         if not task.cancelled():
@@ -74,15 +75,13 @@ async def shield_until_done(work: Awaitable[T], *, grace: float | None = None) -
         raise
 
 
-async def _wait_despite_cancellations(
-    task: asyncio.Future[Any], timeout: float | None = None
-) -> None:
+async def _wait_despite_cancellations(task: asyncio.Future[Any], longest: float = math.inf) -> None:
     # A caller that is cancelled again, as by one that cancels what it waits for, waits as well.
     loop = asyncio.get_running_loop()
-    end = None if timeout is None else loop.time() + timeout
-    while not task.done() and (end is None or loop.time() < end):
+    end = loop.time() + longest
+    while not task.done() and (left := end - loop.time()) > 0:
         with suppress(asyncio.CancelledError):
-            await asyncio.wait({task}, timeout=None if end is None else end - loop.time())
+            await asyncio.wait({task}, timeout=None if left == math.inf else left)
 
 
 async def start_child(*argv: str, **options: Any) -> Process:
