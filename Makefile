@@ -33,7 +33,7 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat setup serve demo-channels demo-tools test coverage check pages format bench soak mutations contracts lock clean
+.PHONY: help chat setup serve demo-channels demo-tools test coverage check pages format bench soak mutations contracts dist sbom lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -101,6 +101,13 @@ mutations: $(DEV) ## remove each safeguard in turn; a test must notice
 contracts: $(DEV) ## only the contracts of the session lifecycle
 	@exec $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --no-cov -p tests.contracts_table \
 	  -k "test_s0_ or test_s1_ or test_s2_ or test_s3_ or test_s4_" $(PYTEST_ARGS)
+
+dist: $(DEV) ## build sdist and wheel, twice, and compare their bytes
+	@$(BIN)/python -m scripts.dist dist
+	@$(BIN)/python -m scripts.sbom dist/sbom.cdx.json
+
+sbom: $(DEV) ## write the software bill of materials (CycloneDX) from the lock file
+	@$(BIN)/python -m scripts.sbom dist/sbom.cdx.json
 
 lock: .make/uv-$(UV_VERSION) ## resolve the dependencies anew, to the newest that fit
 	@.make/uv/bin/uv pip compile $(LOCK_OPTIONS) --group build --output-file requirements/run.lock pyproject.toml

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from clew.cli.version import find_commit
 from clew.distribution import DISTRIBUTION_NAME, VERSION, format_install_command
 
 if TYPE_CHECKING:
@@ -79,8 +80,20 @@ def test_the_wheel_bears_the_name_and_installs_the_command(tmp_path: Path) -> No
         (folder,) = {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
         metadata = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())
         commands = wheel.read(f"{folder}/entry_points.txt").decode()
-        packages = {name.split("/")[0] for name in wheel.namelist()} - {folder}
+        files = set(wheel.namelist())
+        commit = wheel.read("clew/commit.txt").decode().strip()
     assert (metadata["Name"], metadata["Version"]) == (DISTRIBUTION_NAME, VERSION)
     assert "clew = clew.cli:main" in commands
-    assert packages == {"clew"}
+    assert {name.split("/")[0] for name in files} - {folder} == {"clew"}
+    assert f"{folder}/licenses/src/clew/web/vendor/LICENSES.txt" in files
+    assert commit == find_commit()
+    # Everything that is under version control, be it code, a migration or a file of the dashboard.
+    source = ROOT / "src"
+    kinds = {".py", ".sql", ".js", ".css", ".html", ".svg", ".png", ".txt", ".toml", ".typed"}
+    wanted = {
+        path.relative_to(source).as_posix()
+        for path in source.joinpath("clew").rglob("*")
+        if path.suffix in kinds or path.name == "py.typed"
+    }
+    assert wanted <= files
     assert not [one for one in metadata.get_all("Requires-Dist", []) if one.startswith("clew[")]

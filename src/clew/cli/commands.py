@@ -12,7 +12,6 @@ import click
 
 from clew.cli.common import CliContext, format_examples
 from clew.cli.lazy import LazyCommand, LazyGroup
-from clew.distribution import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,7 +102,9 @@ class RootGroup(LazyGroup):
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked or ctx.resilient_parsing:
         return
-    click.echo(f"clew {VERSION}")
+    from clew.cli.version import format_version  # noqa: PLC0415  (commands need it not)
+
+    click.echo(format_version())
     ctx.exit()
 
 
@@ -144,7 +145,7 @@ def _parse_flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version.",
+    help="Print the version, its commit, and the store schemas that it knows.",
 )
 @click.pass_context
 def root(ctx: click.Context, home: Path | None, flags: dict[str, str]) -> None:

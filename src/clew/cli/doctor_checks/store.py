@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.commands import VERSION
 from clew.cli.doctor_checks.channels import check_deliveries
 from clew.cli.output import pluralize
 from clew.cli.record_printer import format_time
 from clew.clock import SystemClock
 from clew.core.byte_size import format_size
 from clew.core.doctor_finding import fail, ok, warn
+from clew.distribution import VERSION
 from clew.errors import ClewError, StoreDamaged, StoreError
 from clew.store import health, vacuum
 from clew.store.migrate import find_pending_migrations
