@@ -104,7 +104,7 @@ def test_a_property_list_has_known_keys_and_abandons_the_processes_of_the_gatewa
     assert found["ProgramArguments"] == list(service.command)
     assert found["AbandonProcessGroup"] is found["KeepAlive"] is found["RunAtLoad"] is True
     assert found["ExitTimeOut"] == STOP_TIMEOUT > 10
-    assert found["EnvironmentVariables"].keys() == {"PATH"}
+    assert found["EnvironmentVariables"].keys() == {"PATH", "CLEW_SUPERVISOR"}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from clew.cli.common import (
 
 if TYPE_CHECKING:
     from clew.cli.setup_wizard.flow import SetupResult
+    from clew.cli.setup_wizard.prompts import Prompter
     from clew.cli.setup_wizard.providers import KeyLocation
 
 
@@ -95,6 +96,7 @@ def setup(ctx: click.Context, program: CliContext, *, as_json: bool, **said: obj
     for warning in done.warnings:
         notes.write(f"clew: warning: {warning}\n")
     notes.write(f"{_format_result(done)}\n")
+    _offer_completion(person)
     if not is_there or said["no_chat"]:
         notes.print_dim("chat with it: clew, or line by line: clew chat")
         return
@@ -105,6 +107,17 @@ def setup(ctx: click.Context, program: CliContext, *, as_json: bool, **said: obj
     from clew.cli.line_chat import run_line_chat  # noqa: PLC0415  (as above)
 
     ctx.exit(run_line_chat(done.settings, "main"))
+
+
+def _offer_completion(person: Prompter) -> None:
+    """Install the completion of this person's shell, if they want it and lack it."""
+    from clew.cli.shell_completion import find_missing_completion  # noqa: PLC0415  (as above)
+
+    if not person.is_interactive or (plan := find_missing_completion(os.environ)) is None:
+        return
+    if person.confirm(f"Complete commands of clew with Tab in {plan.shell} ({plan.file})?"):
+        plan.install()
+        person.print_note(f"new shells of {plan.shell} complete clew")
 
 
 def _optional_text(value: object) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from clew.commands import approvals as approval_commands
 from clew.commands import control as control_commands
 from clew.commands import conversation as conversation_commands
+from clew.commands import restart as restart_commands
 from clew.commands.registry import (
     ChatCommand,
     ChatCommandReply,
@@ -157,6 +158,13 @@ BUILTIN_COMMANDS = (
         control=True,
         operator=True,
         run=control_commands.manage_pairing,
+    ),
+    ChatCommand(
+        name="restart",
+        help="restart the gateway, if it runs as a service; tells here when it is back",
+        control=True,
+        operator=True,
+        run=restart_commands.restart_gateway,
     ),
     ChatCommand(
         name="help", arguments="[command]", help="show this list", control=True, run=_show_help

@@ -35,6 +35,8 @@ class ChatCommandReply(Record):
     conversation: ConversationId | None = None
     #: A message that was submitted again: a front that shows answers follows it.
     accepted: AcceptResult | None = None
+    #: This process ends, and the next one replies to what it finds without a reply.
+    replies_after_restart: bool = False
 
 
 class CommandContext(Record):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.background import cancel_and_wait
+from clew.commands.registry import ChatCommandReply
 from clew.commands.runner import CommandRunner
 from clew.core.access import AccessDecision, AccessPolicy, AccessRefused, ButtonOutcome, is_operator
 from clew.core.channel_events import (
@@ -25,11 +26,12 @@ from clew.core.channel_events import (
     OutboundMessage,
     unfetched_files,
 )
-from clew.core.command_text import is_command
+from clew.core.command_text import COMMAND_PATTERN, is_command
 from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.message_order import WrittenMessage
 from clew.core.route import MAIN_AGENT, Route
 from clew.core.scope import scope_of
+from clew.distribution import VERSION
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
@@ -65,6 +67,14 @@ INTERRUPTED_NOTICE = (
     "A restart came before the answer to {command}, so it may or may not have been carried out. "
     "/status shows the current state."
 )
+
+
+def _describe_interrupted(command: str) -> str:
+    """Return the reply to a command to which the process before this one did not reply."""
+    match = COMMAND_PATTERN.fullmatch(command.strip())
+    if match and match[1].lower() == "restart":
+        return f"The gateway has restarted: this is Clew {VERSION}."
+    return INTERRUPTED_NOTICE.format(command=command.split(maxsplit=1)[0])
 
 
 class ChannelPolicy(Record):
@@ -105,7 +115,7 @@ class Router:
         await self._engine.pairing.apply_policy(self._account, self._policy.access_policy)
         for command in await self._engine.channel_inbox.list_interrupted_commands():
             if self._is_ours(command):
-                told = INTERRUPTED_NOTICE.format(command=command.text.split()[0])
+                told = _describe_interrupted(command.text)
                 await self._engine.channel_inbox.end_command(command.id, told)
         for item in await self._engine.channel_inbox.list_awaiting_files():
             if self._is_ours(item):
@@ -277,13 +287,14 @@ class Router:
         filed: asyncio.Event,
     ) -> None:
         try:
-            text, accepted = await self._execute_command(heard, command, route, who, filed)
-            await self._store_reply(command, text)
+            reply = await self._execute_command(heard, command, route, who, filed)
+            if not reply.replies_after_restart:
+                await self._store_reply(command, reply.text)
         finally:
             # An immediate command is answered before the next event is accepted.
             filed.set()
-        if accepted is not None:
-            self._progress.follow_input(route, accepted, message=heard.message)
+        if reply.accepted is not None:
+            self._progress.follow_input(route, reply.accepted, message=heard.message)
 
     async def _execute_command(
         self,
@@ -292,10 +303,10 @@ class Router:
         route: Route,
         who: ChannelActor,
         filed: asyncio.Event,
-    ) -> tuple[str, AcceptResult | None]:
-        """Return a command's reply and the message that it submitted again, if any."""
+    ) -> ChatCommandReply:
+        """Return a command's reply; a failure has one, too."""
         try:
-            reply = await self._command_runner.run_command(
+            return await self._command_runner.run_command(
                 heard.text,
                 target=route,
                 viewer=scope_of(route),
@@ -310,11 +321,12 @@ class Router:
             )
         except StoreError as error:
             log.warning("command_failed", command=command.inbox_id, error=str(error))
-            return "That failed: the store could not be used. Try again.", None
+            return ChatCommandReply(text="That failed: the store could not be used. Try again.")
         except Exception:  # a bug of ours: the person gets an answer, the channel continues
             log.exception("command_failed", command=command.inbox_id)
-            return "That failed with an internal error, which the log describes.", None
-        return reply.text, reply.accepted
+            return ChatCommandReply(
+                text="That failed with an internal error, which the log describes."
+            )
 
     async def _store_reply(self, command: AcceptResult, text: str) -> None:
         while True:

@@ -51,7 +51,8 @@ class LaunchdManager(Record):
             # Processes of the agent survive a restart; the next gateway takes them over.
             "AbandonProcessGroup": True,
             "ExitTimeOut": STOP_TIMEOUT,
-            "EnvironmentVariables": {"PATH": _PATH},
+            # The second lets /restart end the gateway: it is started again.
+            "EnvironmentVariables": {"PATH": _PATH, "CLEW_SUPERVISOR": "launchd"},
             "SoftResourceLimits": {"NumberOfFiles": _OPEN_FILES},
             "StandardOutPath": log,
             "StandardErrorPath": log,

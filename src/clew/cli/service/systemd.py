@@ -35,6 +35,8 @@ NotifyAccess=main
 ExecStart={command}
 # Variables such as the keys of providers, mode 0600; it may be missing.
 EnvironmentFile=-{environment}
+# Lets /restart end the gateway: it is started again.
+Environment=CLEW_SUPERVISOR=systemd
 {user}Restart=always
 RestartSec=2
 # Wrong settings, and a home that another gateway serves: waiting does not help.
