@@ -53,7 +53,7 @@ async def test_page_and_files_are_served_without_a_token_and_loaded_once(tmp_pat
         assert page.headers["x-content-type-options"] == "nosniff"
         assert page.headers["referrer-policy"] == "no-referrer"
         assert not re.search(r"<script(?! type=\"module\" src=)|<style| style=| on\w+=", page.text)
-        (script,) = re.findall(r'<script type="module" src="([^"]+)"', page.text)
+        *_, script = re.findall(r'<script type="module" src="([^"]+)"', page.text)
         module = await server.http.get(f"/{script}")
         assert module.headers["cache-control"].endswith("immutable")
         assert module.headers["content-type"] == "text/javascript; charset=utf-8"
@@ -154,11 +154,20 @@ def test_no_file_names_another_server() -> None:
 
 
 def test_an_edited_file_is_served_under_another_name(tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text("<!-- modules -->VERSION")
-    (tmp_path / "main.js").write_text("1")
+    (tmp_path / "index.html").write_text("<!-- modules -->VERSION<!-- later modules -->")
+    (tmp_path / "main.js").write_text('import "./lib.js"; const load = () => import("./chat.js")')
+    (tmp_path / "chat.js").write_text('import "./lib.js"; import "./markdown.js"')
+    (tmp_path / "lib.js").write_text("1")
+    (tmp_path / "markdown.js").write_text("1")
     files = SiteFiles(tmp_path)
     first = files.load()
     assert files.load() is first
+    page = first.files["index.html"].content.decode()
+    loaded = re.findall(rf'rel="([\w-]+)" href="web/{first.name}/([\w.]+)"', page)
+    assert loaded == [
+        *(("modulepreload", one) for one in ("main.js", "lib.js")),
+        *(("later-modulepreload", one) for one in ("chat.js", "markdown.js")),
+    ]
     (tmp_path / "main.js").write_text("22")
     second = files.load()
     assert second.name != first.name

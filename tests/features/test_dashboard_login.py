@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +12,7 @@ import structlog
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from clew.api import caller
 from clew.api.rpc import websocket
 from clew.features.dashboard import logins
 from clew.features.dashboard.settings import DashboardSettings
@@ -72,7 +73,7 @@ async def call(socket: Any, method: str, **params: object) -> Any:
 async def test_a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket, "LOGIN_CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(caller, "LOGIN_CHECK_SECONDS", 0.01)
     async with opened(tmp_path, store_url) as server:
         assert (await server.http.get("/api/login")).json() == {"needed": True}
         bearer = {"Authorization": f"Bearer {TOKEN}"}
@@ -84,8 +85,15 @@ async def test_a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked(
         (login,) = (await server.http.get("/api/logins")).json()["items"]
         assert login["scope"] == "local"
         assert login["label"].startswith("python-httpx")
-        async with socket_of(server, cookie, Origin=server.url) as socket:
+        async with (
+            socket_of(server, cookie, Origin=server.url) as socket,
+            AsyncExitStack() as stack,
+        ):
             assert (await call(socket, "login.list"))["items"][0]["id"] == login["id"]
+            await call(socket, "conversation.open", conversation="main")
+            events = server.http.stream("GET", "/api/conversations/main/events", timeout=PATIENCE)
+            streamed = await stack.enter_async_context(events)
+            assert streamed.status_code == 200
             path = f"/api/logins/{login['id']}"
             revoked = await server.http.delete(path, headers=own(server))
             assert revoked.status_code == 200
@@ -93,6 +101,8 @@ async def test_a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked(
                 await asyncio.wait_for(socket.recv(), PATIENCE)
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == websocket.CLOSE_LOGGED_OUT
+            # The stream ends: without that, reading it to its end would not.
+            assert b"retry" in await asyncio.wait_for(streamed.aread(), PATIENCE)
         assert (await server.http.get("/api/logins")).status_code == 401
 
 

@@ -292,6 +292,16 @@ def test_backups_are_made_verified_listed_and_can_be_restored(
         assert operator.call("backup.list") == found
         names = sorted(one["name"] for one in found["items"])
         assert names == ["clew.backup", "clew.backup.1", "evening.backup"]
+        whole = operator.call("backup.verify", name="evening.backup")
+        assert (whole["counts"], whole["taken_at"]) == (again["counts"], again["taken_at"])
+        with (home / "backups" / "clew.backup.1").open("r+b") as damaged:
+            damaged.seek(5000)
+            damaged.write(b"?" * 8)
+        answer = operator.ask("POST", "/api/backups/verify", json={"name": "clew.backup.1"})
+        assert "is damaged" in answer.text
+        for name in ("nothing", "../clew.db", "../backups/clew.backup"):
+            answer = operator.ask("POST", "/api/backups/verify", json={"name": name})
+            assert answer.status_code == 404, name
         assert stat.S_IMODE((home / "backups").stat().st_mode) == 0o700
         for name in ("../clew.db", "a/b", ".hidden", "clew.backup.1", "x.partial", ""):
             answer = operator.ask("POST", "/api/backups", json={"name": name})
@@ -381,6 +391,7 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
     "doctor.run": ("POST", "/api/doctor", {"offline": True}),
     "backup.list": ("GET", "/api/backups", {}),
     "backup.create": ("POST", "/api/backups", {}),
+    "backup.verify": ("POST", "/api/backups/verify", {"name": "clew.backup"}),
     "log.tail": ("GET", "/api/log", {}),
     "plugin.list": ("GET", "/api/plugins", {}),
     "tool.list": ("GET", "/api/tools", {}),

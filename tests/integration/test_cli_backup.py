@@ -56,6 +56,9 @@ def test_the_result_is_data_for_programs(
     taken = data(capsys)
     assert (taken["file"], taken["older"], taken["repairable"]) == (file, [], [])
     assert taken["pages"]["written"] == taken["pages"]["all"] > 80
+    assert run(home, "backup", file, "--verify", "--json") == 0
+    verified = data(capsys)
+    assert {one: taken[one] for one in verified} == verified
     assert run(other, "restore", file, "--json") == 0
     restored = data(capsys)
     assert restored["taken_at"] == taken["taken_at"]

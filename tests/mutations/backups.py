@@ -22,7 +22,7 @@ BACKUPS = (
         name="backup-seal",
         mechanism="a restore compares the checksum",
         file=f"{_STORE}/backup/restore.py",
-        old=("            _verify_seal(file, tell)\n"),
+        old=("            read_seal(file, tell)\n"),
         new="            pass\n",
         test=f"{_RESTORE}one_flipped_bit_is_found_wherever_it_is",
     ),

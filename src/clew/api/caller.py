@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from clew.api.operation_context import OperationContext
     from clew.core.scope import Scope
 
+#: Seconds between two looks at the login of a browser that is connected.
+LOGIN_CHECK_SECONDS = 5.0
 #: The key of a connection's caller in its ASGI scope.
 _CALLER_KEY: Final = "clew.caller"
 
@@ -40,6 +43,13 @@ def get_caller(scope: AsgiScope) -> WebCaller | None:
     """Return who has sent a request, if that person is logged in; ``None`` for the token."""
     found = scope.get(_CALLER_KEY)
     return found if isinstance(found, WebCaller) else None
+
+
+async def wait_for_logout(caller: WebCaller) -> None:
+    """Wait until a login was revoked, or has expired."""
+    # Nothing announces it to this process: the login may have been revoked in another one.
+    while await caller.is_valid():  # noqa: ASYNC110
+        await asyncio.sleep(LOGIN_CHECK_SECONDS)
 
 
 def limit_context(context: OperationContext, scope: AsgiScope) -> OperationContext:

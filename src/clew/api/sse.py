@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from starlette.responses import Response
 
+from clew.api.caller import get_caller, wait_for_logout
 from clew.background import cancel_and_wait
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from starlette.types import Receive, Scope, Send
+
+    from clew.api.caller import WebCaller
 
 T = TypeVar("T")
 
@@ -122,7 +125,22 @@ class EventStreamResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        caller = get_caller(scope)
+        await (self._send_chunks(send) if caller is None else self._send_while(caller, send))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_chunks(self, send: Send) -> None:
         async with aclosing(self._chunks):
             async for chunk in self._chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_while(self, caller: WebCaller, send: Send) -> None:
+        """Send the chunks for as long as a browser is logged in."""
+        sending = asyncio.create_task(self._send_chunks(send), name="events")
+        logout = asyncio.create_task(wait_for_logout(caller), name="login")
+        try:
+            await asyncio.wait({sending, logout}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                await sending
+        finally:
+            await cancel_and_wait(sending, logout)

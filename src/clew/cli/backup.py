@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.cli.output import Output
+    from clew.config.settings import Settings
     from clew.store.backup.create import BackupInfo
     from clew.store.backup.restore import RestoreResult
     from clew.store.copying.migrate_store import MigrationResult
@@ -33,9 +34,12 @@ FILE_ARGUMENT: Final = click.argument("file", type=click.Path(path_type=Path))
     show_default=True,
     help="How many to keep: FILE, FILE.1 …",
 )
+@click.option(
+    "--verify", "only_verify", is_flag=True, help="Only check that the backup at FILE is whole."
+)
 @json_option
 @pass_cli_context
-def backup(program: CliContext, file: Path, *, keep: int, as_json: bool) -> None:
+def backup(program: CliContext, file: Path, *, keep: int, only_verify: bool, as_json: bool) -> None:
     """
     Copy the whole store to FILE, while anything runs.
 
@@ -44,6 +48,9 @@ def backup(program: CliContext, file: Path, *, keep: int, as_json: bool) -> None
     into either database.
     """
     settings = program.load_settings()
+    if only_verify:
+        _verify(settings, file, as_json=as_json)
+        return
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
     from clew.cli.output import get_outputs  # noqa: PLC0415
     from clew.cli.progress import stage_progress  # noqa: PLC0415
@@ -131,6 +138,35 @@ def migrate_store(program: CliContext, source: str, target: str, *, as_json: boo
         _print_migration(moved, out, notes)
 
 
+def _verify(settings: Settings, file: Path, *, as_json: bool) -> None:
+    from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.output import get_outputs  # noqa: PLC0415
+    from clew.cli.progress import stage_progress  # noqa: PLC0415
+    from clew.store.backup.verify import verify_backup  # noqa: PLC0415
+
+    out, notes = get_outputs()
+    with logs_to_stderr(settings), stage_progress(notes) as drawn:
+        found = verify_backup(file, tell=drawn.update)
+    if as_json:
+        print_json(
+            {
+                "file": str(found.file),
+                "taken_at": found.taken_at.isoformat() if found.taken_at else None,
+                "size": found.size,
+                "counts": found.counts,
+                "repairable": found.repairable,
+            }
+        )
+        return
+    out.write(f"{found.file} is whole: {_format_counts(found.counts)}\n")
+    _print_repairable(found.repairable, notes)
+
+
+def _print_repairable(repairable: list[str], notes: Output) -> None:
+    if repairable:
+        notes.print_dim(f"clew fsck --repair would repair: {'; '.join(repairable[:3])}")
+
+
 def _backup_json(taken: BackupInfo) -> dict[str, Any]:
     pages = taken.pages
     return {
@@ -150,8 +186,7 @@ def _print_backup(taken: BackupInfo, out: Output, notes: Output) -> None:
         notes.print_dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
     if taken.older:
         notes.print_dim(f"the previous backup is {taken.older[0]}")
-    if taken.repairable:
-        notes.print_dim(f"clew fsck --repair would repair: {'; '.join(taken.repairable[:3])}")
+    _print_repairable(taken.repairable, notes)
 
 
 def _restore_json(restored: RestoreResult) -> dict[str, Any]:

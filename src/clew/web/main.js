@@ -1,21 +1,27 @@
 /** The dashboard: the page that its address names, beside the list of conversations. */
 
+import { keepFocus } from "./focus.js"
 import { html, render, signal, useLayoutEffect } from "./lib.js"
 import { startWorker } from "./notices.js"
-import { ChatPage, NewPage } from "./pages/chat.js"
-import { LineagePage } from "./pages/lineage.js"
-import { LoginPage } from "./pages/login.js"
-import { OperateRoute } from "./pages/operate.js"
-import { Dialogs } from "./parts/dialog.js"
+import { NewPage } from "./pages/new.js"
+import { lazy, loadRest } from "./parts/lazy.js"
 import { Sidebar } from "./parts/sidebar.js"
 import { isSidebarOpen } from "./parts/sidebar_button.js"
 import { Toasts } from "./parts/toasts.js"
 import { address, replace } from "./router.js"
-import { checkLogin, isLoginNeeded, takeCode } from "./session.js"
+import { beginSession, isLoginNeeded, takeCode } from "./session.js"
 import { client, start } from "./stores/client.js"
+import { reload } from "./stores/conversations.js"
+import { question } from "./stores/dialog.js"
 import { deliver } from "./stores/outbox.js"
 
 const loginTrouble = signal("")
+const EMPTY = html`<main class="page" aria-busy="true"></main>`
+const ChatPage = lazy(async () => (await import("./pages/chat.js")).ChatPage, EMPTY)
+const LineagePage = lazy(async () => (await import("./pages/lineage.js")).LineagePage, EMPTY)
+const OperateRoute = lazy(async () => (await import("./pages/operate.js")).OperateRoute, EMPTY)
+const LoginPage = lazy(async () => (await import("./pages/login.js")).LoginPage, EMPTY)
+const Dialogs = lazy(async () => (await import("./parts/dialog.js")).Dialogs)
 
 /** Pages by the first part of the address; others come in here. */
 /** @type {Record<string, (rest: string[]) => any>} */
@@ -62,7 +68,7 @@ function App() {
       <${Link} />
       ${(PAGES[page] ?? PAGES.new)?.(rest)}
     </div>
-    <${Dialogs} />
+    ${question.value && html`<${Dialogs} />`}
     <${Toasts} />
   </div>`
 }
@@ -81,14 +87,19 @@ function onKey(event) {
 async function main() {
   const root = document.getElementById("app")
   addEventListener("keydown", onKey)
+  keepFocus()
   loginTrouble.value = await takeCode()
-  const started = start(await checkLogin())
+  const session = await beginSession()
+  const started = start(session)
+  reload()
   // Until now the page shows what it came with.
   root?.replaceChildren()
   if (root) render(html`<${App} />`, root)
   deliver()
-  // The worker keeps all files for later: what a person waits for goes first.
-  started.then(startWorker, startWorker)
+  // What a person waits for goes first: then the other parts, and the worker that keeps all files.
+  await started.catch(() => {})
+  loadRest()
+  startWorker()
 }
 
 main()

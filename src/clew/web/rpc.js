@@ -65,11 +65,11 @@ export class RpcClient {
   #isStopped = true
 
   /**
-   * @param {string} url
+   * @param {() => WebSocket} openSocket
    * @param {() => Promise<boolean>} mayConnect asked before each attempt
    */
-  constructor(url, mayConnect) {
-    this.url = url
+  constructor(openSocket, mayConnect) {
+    this.openSocket = openSocket
     this.mayConnect = mayConnect
     this.link = signal(/** @type {LinkState} */ ("connecting"))
   }
@@ -78,13 +78,15 @@ export class RpcClient {
    * Connect, and stay connected.
    *
    * @param {boolean} [isAllowed] whether it need not be asked for the first attempt
+   * @param {WebSocket | null} [socket] a connection that was begun for it
    */
-  start(isAllowed = false) {
+  start(isAllowed = false, socket = null) {
     if (!this.#isStopped) return
     this.#isStopped = false
     addEventListener("online", this.#hurry)
     document.addEventListener("visibilitychange", this.#hurry)
-    this.#connect(isAllowed)
+    if (socket && socket.readyState <= WebSocket.OPEN) this.#use(socket)
+    else this.#connect(isAllowed)
   }
 
   /** Close the connection, and stay so. */
@@ -135,9 +137,14 @@ export class RpcClient {
     if (this.#isStopped || this.#socket) return
     if (!isAllowed && !(await this.mayConnect())) return this.#retry()
     if (this.#isStopped || this.#socket) return
-    const socket = new WebSocket(this.url, ["clew.v1"])
+    this.#use(this.openSocket())
+  }
+
+  /** @param {WebSocket} socket */
+  #use(socket) {
     this.#socket = socket
-    socket.onopen = () => this.#restore(socket)
+    if (socket.readyState === WebSocket.OPEN) this.#restore(socket)
+    else socket.onopen = () => this.#restore(socket)
     socket.onmessage = (event) => this.#receive(String(event.data))
     socket.onclose = (event) => this.#lose(socket, event.code)
   }

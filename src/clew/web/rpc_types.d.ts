@@ -1365,6 +1365,18 @@ export interface UsageSummary {
   more: boolean
 }
 
+export interface VerifiedBackupShape {
+  file: string
+  taken_at: string | null
+  size: number
+  counts: Record<string, any>
+  repairable: Array<string>
+}
+
+export interface VerifyBackupParams {
+  name: string
+}
+
 export interface WaitParams {
   inbox_id: string
   seconds?: number
@@ -1493,6 +1505,7 @@ export interface Methods {
   "doctor.run": { params: { offline?: boolean }, result: DoctorReportShape }
   "backup.list": { params: {  }, result: BackupList }
   "backup.create": { params: { name?: string; keep?: number }, result: CreatedBackupShape }
+  "backup.verify": { params: { name: string }, result: VerifiedBackupShape }
   "log.tail": { params: { after?: number; level?: "debug" | "info" | "warning" | "error" | "critical"; limit?: number }, result: LogShape }
   "plugin.list": { params: {  }, result: PluginList }
   "tool.list": { params: {  }, result: ListedTools }

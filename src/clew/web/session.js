@@ -1,5 +1,6 @@
 /** Whether this browser is logged in, and how it gets there. */
 
+import { takeEarlySocket } from "./early.js"
 import { signal } from "./lib.js"
 
 /** `null` until the gateway has said so. */
@@ -32,6 +33,14 @@ export async function checkLogin() {
     return false
   }
   return isLoginNeeded.value === false
+}
+
+/** Learn the same when the page was loaded, from the connection that was begun meanwhile. */
+export async function beginSession() {
+  const socket = await takeEarlySocket()
+  if (!socket) return { isLoggedIn: await checkLogin(), socket: null }
+  isLoginNeeded.value = false
+  return { isLoggedIn: true, socket }
 }
 
 /**

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from clew.api.auth import select_subprotocol
-from clew.api.caller import get_caller, limit_context
+from clew.api.caller import get_caller, limit_context, wait_for_logout
 from clew.api.idempotency import caller_id
 from clew.api.rpc.connection import serve_client
 from clew.api.rpc.subscriptions import ClientDisconnected
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 CLOSE_SERVICE_RESTART = 1012
 #: Ours: the login was revoked, or has expired.
 CLOSE_LOGGED_OUT = 4401
-#: Seconds between two looks at the login of a browser that is connected.
-LOGIN_CHECK_SECONDS = 5.0
 
 
 class RpcWebSocketEndpoint:
@@ -63,9 +60,7 @@ async def _close_when_logged_out(socket: WebSocket) -> None:
     caller = get_caller(socket.scope)
     if caller is None:
         return
-    # Nothing announces it to this process: the login may have been revoked in another one.
-    while await caller.is_valid():  # noqa: ASYNC110
-        await asyncio.sleep(LOGIN_CHECK_SECONDS)
+    await wait_for_logout(caller)
     with suppress(WebSocketDisconnect, OSError, RuntimeError):
         await socket.close(CLOSE_LOGGED_OUT)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 OPERATIONS: Final = {
     "setting_operations": ("setting.list", "setting.set"),
     "check_operations": ("check.run", "check.repair", "doctor.run"),
-    "backup_operations": ("backup.list", "backup.create"),
+    "backup_operations": ("backup.list", "backup.create", "backup.verify"),
     "list_operations": ("log.tail", "plugin.list", "tool.list"),
 }
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from clew.api.operation_scope import LOCAL_CLIENTS, OWNER
 from clew.api.operations import HttpBinding, make_operation
 from clew.api.schemas import RequestBody
+from clew.errors import NotFound
 from clew.features.maintenance import backups
 from clew.features.maintenance.command_runner import run_command
 from clew.wire.errors import ErrorCode
@@ -83,6 +84,31 @@ class CreateBackupRequest(_BackupFields, RequestBody):
     """The name of a new backup, and how many of this name are kept."""
 
 
+class VerifiedBackupShape(WireModel):
+    """The same as ``clew backup --verify --json`` prints."""
+
+    file: str
+    #: The time of its snapshot; null for a plain copy of a store.
+    taken_at: str | None
+    size: int
+    #: Rows of each table.
+    counts: dict[str, int]
+    #: Faults that a repair would mend once it is restored.
+    repairable: list[str]
+
+
+class VerifyBackupParams(Params):
+    """The name of a backup in the folder."""
+
+    name: str = Field(min_length=1, max_length=100)
+
+
+class VerifyBackupRequest(RequestBody):
+    """The name of a backup in the folder."""
+
+    name: str = Field(min_length=1, max_length=100)
+
+
 async def _list_backups(call: OperationCall, given: NoParams) -> BackupList:
     home = call.context.settings.home
     found = await asyncio.to_thread(backups.list_backups, home)
@@ -94,6 +120,16 @@ async def _create_backup(call: OperationCall, given: CreateBackupParams) -> Crea
     file = await asyncio.to_thread(backups.find_file, settings.home, given.name)
     made: Any = await run_command(settings, "backup", str(file), "--keep", str(given.keep))
     return CreatedBackupShape.model_validate(made)
+
+
+async def _verify_backup(call: OperationCall, given: VerifyBackupParams) -> VerifiedBackupShape:
+    settings = call.context.settings
+    known = await asyncio.to_thread(backups.list_backups, settings.home)
+    file = next((one["file"] for one in known if one["name"] == given.name), None)
+    if file is None:
+        raise NotFound("backup", given.name)
+    found: Any = await run_command(settings, "backup", file, "--verify")
+    return VerifiedBackupShape.model_validate(found)
 
 
 OPERATIONS: Final[Mapping[str, AnyOperation]] = {
@@ -130,6 +166,25 @@ OPERATIONS: Final[Mapping[str, AnyOperation]] = {
             summary="Copy the whole store, and verify the copy",
             answer="The backup",
             body=CreateBackupRequest,
+        ),
+        is_ordered=False,
+    ),
+    "backup.verify": make_operation(
+        RpcMethod(
+            name="backup.verify",
+            params=VerifyBackupParams,
+            result=VerifiedBackupShape,
+            summary="Read a whole backup, and check that it can be restored.",
+            errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE, ErrorCode.CONFLICT),
+        ),
+        _verify_backup,
+        OWNER,
+        HttpBinding(
+            method="POST",
+            path=f"{_PATH}/verify",
+            summary="Read a whole backup, and check that it can be restored",
+            answer="What is in it",
+            body=VerifyBackupRequest,
         ),
         is_ordered=False,
     ),

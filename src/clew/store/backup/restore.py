@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnusable, UsageError
+from clew.errors import StoreNotEmpty, UsageError
 from clew.record import Record
-from clew.store.backup import files
-from clew.store.backup.verification import verify_store_file
+from clew.store.backup.verify import check_backup_file, read_seal, verify_contents
 from clew.store.copying.copy import CopySource
 from clew.store.copying.migrate_store import transfer_rows
 from clew.store.copying.tables import count_table_rows
-from clew.store.file_header import STORE, UNFINISHED, read_stamp
+from clew.store.file_header import STORE
 from clew.store.migrate import find_pending_migrations, migrate_schema
 from clew.store.opening import open_staged_store, sqlite_path
 from clew.store.sqlite.staged_files import translate_os_errors
@@ -66,13 +65,13 @@ def restore_backup(
     """
     file = file.absolute()
     with translate_os_errors(file):
-        stamp = _check_backup_file(file, sqlite_path(url, home=home))
+        stamp = check_backup_file(file, sqlite_path(url, home=home))
         if stamp != STORE:
-            _verify_seal(file, tell)
+            read_seal(file, tell)
         with open_read_only(file) as kept, open_staged_store(url, home=home) as place:
             try:
                 place.check_publishable(replace=replace)
-                _verify_contents(kept, tell)
+                verify_contents(kept, tell)
                 found = kept.read(count_table_rows)
                 begun = _fill_store(kept, place, home=home, tell=tell)
                 store = place.name
@@ -90,49 +89,6 @@ def restore_backup(
         counts=found,
         previous_store=aside,
         unfinished_work=begun,
-    )
-
-
-def _check_backup_file(file: Path, store: Path | None) -> int:
-    if not file.exists():
-        before = files.older_path(file, 1)
-        hint = f"; {before} is an older backup" if before.exists() else ""
-        raise UsageError(f"there is no backup {file}{hint}")
-    if not file.is_file():
-        raise UsageError(f"{file} is not a file: name the file of a backup")
-    if store is not None and store.exists() and store.samefile(file):
-        raise UsageError(f"{file} is the store itself: name the file of a backup")
-    stamp = read_stamp(file)
-    if stamp is None:
-        raise StoreUnusable(
-            f"{file} is not a backup, or its beginning is damaged; nothing was changed"
-        )
-    if stamp == UNFINISHED:
-        raise StoreUnusable(f"{file} is a backup that was never finished; nothing was changed")
-    return stamp
-
-
-def _verify_seal(file: Path, tell: ProgressCallback) -> None:
-    tell(f"reading {file}", 0, 0)
-    try:
-        files.verify_seal(file)
-    except StoreDamaged as error:
-        raise _damaged_error(str(file), error) from error
-
-
-def _verify_contents(kept: SyncStore, tell: ProgressCallback) -> None:
-    try:
-        kept.read(find_pending_migrations)
-        verify_store_file(kept, tell=tell)
-    except StoreUnusable as error:
-        raise StoreUnusable(f"{kept.name} cannot be restored: {error}") from error
-    except StoreDamaged as error:
-        raise _damaged_error(kept.name, error) from error
-
-
-def _damaged_error(name: str, error: StoreDamaged) -> StoreDamaged:
-    return StoreDamaged(
-        f"the backup {name} is damaged ({error}): restore an older one; nothing was changed"
     )
 
 

@@ -2,6 +2,7 @@
 
 import { formatNoun, formatSize } from "../format.js"
 import { html } from "../lib.js"
+import { ActionButton } from "../parts/action_button.js"
 import { CopyButton } from "../parts/copy_button.js"
 import { DataTable } from "../parts/data_table.js"
 import { Moment } from "../parts/moment.js"
@@ -32,6 +33,13 @@ const create = (reload) =>
     },
   })
 
+/** @param {BackupShape} backup */
+const verify = async ({ name }) => {
+  const found = await client.call("backup.verify", { name })
+  const faults = found.repairable.length ? `; a check of the store would repair ${formatNoun(found.repairable.length, "fault")}` : ""
+  showToast(`${name} is whole: ${formatNoun(found.counts.conversation ?? 0, "conversation")}${faults}`)
+}
+
 /** @type {Column<BackupShape>[]} */
 const COLUMNS = [
   { title: "Backup", cell: (one) => html`<strong class="unbroken">${one.name}</strong>` },
@@ -41,6 +49,11 @@ const COLUMNS = [
     title: "To bring it back",
     kind: "wide",
     cell: (one) => html`<span class="command"><code>${one.restore}</code><${CopyButton} text=${one.restore} about=${`the command for ${one.name}`} /></span>`,
+  },
+  {
+    title: "Actions",
+    kind: "row-actions",
+    cell: (one) => html`<${ActionButton} label="Verify" about=${one.name} run=${() => verify(one)} />`,
   },
 ]
 

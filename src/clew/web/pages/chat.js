@@ -1,42 +1,26 @@
 /** The page of one conversation. */
 
-import { effect, html, signal, untracked, useEffect, useMemo, useState } from "../lib.js"
+import { effect, html, untracked, useEffect, useMemo, useState } from "../lib.js"
 import { Approval } from "../parts/approval.js"
 import { Composer, insertion } from "../parts/composer.js"
 import { Gauge, ModelMenu } from "../parts/gauge.js"
+import { Header } from "../parts/header.js"
 import { Icon } from "../parts/icon.js"
 import { Menu } from "../parts/menu.js"
 import { QueuedMessage, UnsentMessage } from "../parts/queue.js"
-import { SidebarButton } from "../parts/sidebar_button.js"
+import { SideWork } from "../parts/side_work.js"
 import { Transcript } from "../parts/transcript.js"
-import { go, link, replace } from "../router.js"
-import { agent, client } from "../stores/client.js"
+import { go, link } from "../router.js"
+import { client } from "../stores/client.js"
+import { replies, runCommand } from "../stores/commands.js"
 import { ConversationStore } from "../stores/conversation.js"
 import { askForTitle, reload, remove } from "../stores/conversations.js"
 import { askToCompact } from "../stores/compaction.js"
-import { begun, dropStored, makeNewTarget, NEW_PREFIX, outbox, submit } from "../stores/outbox.js"
+import { dropStored, outbox, submit } from "../stores/outbox.js"
 import { attempt } from "../stores/toasts.js"
 
 /** @import { Block } from "../entries.js" */
-/** @import { Attachment, DoubleText } from "../rpc_types.d.ts" */
-
-/** Replies of commands, which no log keeps, by conversation. */
-const replies = signal(/** @type {Array<{ conversation: string, text: string }>} */ ([]))
-
-/**
- * Run a chat command; it may lead to another conversation.
- *
- * @param {string} conversation
- * @param {string} text
- */
-const runCommand = (conversation, text) =>
-  attempt(async () => {
-    const reply = await client.call("commands.run", { conversation, text })
-    const place = reply.conversation ?? conversation
-    if (reply.text) replies.value = [...replies.value, { conversation: place, text: reply.text }]
-    if (reply.conversation && reply.conversation !== conversation) go("c", reply.conversation)
-    reload()
-  })
+/** @import { Attachment, ConversationShape, DoubleText } from "../rpc_types.d.ts" */
 
 /**
  * Save a conversation as a file, which the gateway makes.
@@ -72,37 +56,41 @@ function makeActions(store) {
   }
 }
 
-/** @param {{ store: ConversationStore | null }} props */
-function Header({ store }) {
-  const conversation = store?.conversation.value
-  const title = store ? store.title.value || "Untitled" : "New conversation"
-  const items = () => {
-    if (!store || !conversation) return []
-    return [
-      { label: "Rename", icon: "edit", run: () => askForTitle(store.id, store.title.value) },
-      { label: "Summarise older messages", icon: "tool", run: () => attempt(() => askToCompact(store)) },
-      { label: "History", icon: "branch", run: () => go("history", store.id) },
-      { label: "Save as a page", icon: "down", run: () => saveExport(store.id, "html") },
-      { label: "Save as Markdown", icon: "down", run: () => saveExport(store.id, "markdown") },
-      { label: "Save as JSON", icon: "down", run: () => saveExport(store.id, "json") },
-      {
-        label: "Delete",
-        icon: "trash",
-        isDangerous: true,
-        run: async () => {
-          await remove(conversation)
-          go("new")
-        },
+/**
+ * What can be done with a conversation.
+ *
+ * @param {ConversationStore} store
+ * @param {ConversationShape} conversation
+ */
+function makeItems(store, conversation) {
+  return [
+    { label: "Rename", icon: "edit", run: () => askForTitle(store.id, store.title.value) },
+    { label: "Summarise older messages", icon: "tool", run: () => attempt(() => askToCompact(store)) },
+    { label: "History", icon: "branch", run: () => go("history", store.id) },
+    { label: "Save as a page", icon: "down", run: () => saveExport(store.id, "html") },
+    { label: "Save as Markdown", icon: "down", run: () => saveExport(store.id, "markdown") },
+    { label: "Save as JSON", icon: "down", run: () => saveExport(store.id, "json") },
+    {
+      label: "Delete",
+      icon: "trash",
+      isDangerous: true,
+      run: async () => {
+        await remove(conversation)
+        go("new")
       },
-    ]
-  }
-  return html`<header class="header">
-    <${SidebarButton} label="Conversations" />
-    <h1 title=${title}>${title}</h1>
+    },
+  ]
+}
+
+/** @param {{ store: ConversationStore }} props */
+function ChatHeader({ store }) {
+  const conversation = store.conversation.value
+  const items = conversation ? makeItems(store, conversation) : []
+  return html`<${Header} title=${store.title.value || "Untitled"}>
     ${conversation?.origin &&
     html`<a class="lineage" href=${link("history", conversation.id)}><${Icon} name="branch" size="14" />branch</a>`}
-    ${conversation && html`<${Menu} label="Actions" items=${items()} />`}
-  </header>`
+    ${conversation && html`<${Menu} label="Actions" items=${items} />`}
+  <//>`
 }
 
 /** @param {{ store: ConversationStore }} props */
@@ -160,7 +148,8 @@ export function ChatPage({ name, at }) {
   const told = replies.value.filter((one) => one.conversation === store.id)
   const actions = useMemo(() => makeActions(store), [store])
   return html`<main class="page">
-    <${Header} store=${store} />
+    <${ChatHeader} store=${store} />
+    <${SideWork} key=${`work of ${store.id}`} store=${store} />
     <${Transcript} key=${store.name} store=${store} actions=${actions} sent=${sent}>
       ${told.map((one, n) => html`<pre class="note reply" key=${n}>${one.text}</pre>`)}
       ${store.trouble.value && html`<p class="note error-text" role="alert">${store.trouble.value}</p>`}
@@ -177,50 +166,6 @@ export function ChatPage({ name, at }) {
       stop=${stop}
       footer=${html`<${ModelMenu} conversation=${store.id} model=${store.state.value?.model ?? ""} />
         <${Gauge} usage=${store.usage.value} />`}
-    />
-  </main>`
-}
-
-/** A conversation that begins with its first message. */
-export function NewPage() {
-  // One name for each visit: a message that is sent again leads to the same conversation.
-  const [name] = useState(makeNewTarget)
-  const isConnected = client.link.value === "up"
-  const unsent = outbox.value.filter((item) => item.target.startsWith(NEW_PREFIX))
-  const opened = begun.value
-  useEffect(() => {
-    document.title = "Clew"
-  }, [])
-  useEffect(() => {
-    if (!opened) return
-    begun.value = null
-    replace("c", opened.conversation)
-  }, [opened])
-  /**
-   * @param {string} text
-   * @param {Attachment[]} attachments
-   */
-  const send = (text, attachments) => {
-    if (text.startsWith("/") && !attachments.length) runCommand("main", text.trim())
-    else submit(name, text, { attachments })
-  }
-  return html`<main class="page">
-    <${Header} store=${null} />
-    <div class="transcript-frame">
-      <div class="transcript">
-        <div class="column">
-          ${unsent.length
-            ? unsent.map((item) => html`<${UnsentMessage} key=${item.key} item=${item} isConnected=${isConnected} />`)
-            : html`<div class="welcome"><p>How can I help?</p></div>`}
-        </div>
-      </div>
-    </div>
-    <${Composer}
-      draftKey="new"
-      isRunning=${false}
-      send=${send}
-      stop=${() => {}}
-      footer=${html`<span class="model">${agent.value?.model.split(":").at(-1) ?? ""}</span>`}
     />
   </main>`
 }

@@ -1,5 +1,6 @@
 /** A tool call that waits for a person, with all that it would run. */
 
+import { focusAtOnce } from "../focus.js"
 import { prettyJson, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
 import { client } from "../stores/client.js"
@@ -32,6 +33,7 @@ export function Approval({ approval }) {
     html`<input
       class="field"
       aria-label="Why not"
+      ref=${focusAtOnce}
       placeholder="Why not? The agent reads this."
       value=${note}
       onInput=${(/** @type {any} */ event) => setNote(event.currentTarget.value)}

@@ -55,7 +55,8 @@ export function Composer({ draftKey, isRunning, send, stop, footer }) {
   useEffect(() => {
     if (inserted === null) return
     insertion.value = null
-    setText(inserted)
+    // What was written meanwhile stays, below.
+    setText((/** @type {string} */ before) => (before.trim() ? `${inserted}\n\n${before}` : inserted))
     field.current?.focus()
   }, [inserted])
   useLayoutEffect(() => {

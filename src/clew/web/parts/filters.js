@@ -2,7 +2,8 @@
 
 import { html, useEffect } from "../lib.js"
 import { reload } from "../stores/conversations.js"
-import { channels, clearFilters, filters, isFiltered, loadPeople, people } from "../stores/filters.js"
+import { channels, loadPeople, people } from "../stores/filter_choices.js"
+import { clearFilters, filters, isFiltered } from "../stores/filters.js"
 import { attempt } from "../stores/toasts.js"
 import { Choice } from "./choice.js"
 

@@ -1,5 +1,6 @@
 /** What waits: messages in the queue of the gateway, and those that it has not confirmed. */
 
+import { focusAtOnce } from "../focus.js"
 import { html, useState } from "../lib.js"
 import { client } from "../stores/client.js"
 import { drop, retry } from "../stores/outbox.js"
@@ -34,6 +35,7 @@ export function QueuedMessage({ item }) {
             class="field"
             rows="3"
             aria-label="Waiting message"
+            ref=${focusAtOnce}
             value=${draft}
             onInput=${(/** @type {any} */ event) => setDraft(event.currentTarget.value)}
           ></textarea>

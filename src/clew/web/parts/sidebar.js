@@ -9,15 +9,16 @@ import { agent, client } from "../stores/client.js"
 import { askForTitle, conversations, hasMore, hits, isListed, loadMore, query, reload, remove, search } from "../stores/conversations.js"
 import { isFiltered } from "../stores/filters.js"
 import { attempt, showToast } from "../stores/toasts.js"
-import { FilterRow } from "./filters.js"
 import { Icon } from "./icon.js"
+import { lazy } from "./lazy.js"
 import { Menu } from "./menu.js"
-import { OperateNav } from "./operate_nav.js"
 import { isSidebarOpen } from "./sidebar_button.js"
 
 /** @import { ConversationShape, HitShape } from "../rpc_types.d.ts" */
 
 const RELOAD_EVERY = 30_000
+const FilterRow = lazy(async () => (await import("./filters.js")).FilterRow)
+const OperateNav = lazy(async () => (await import("./operate_nav.js")).OperateNav)
 
 /** @param {{ conversation: ConversationShape, isCurrent: boolean }} props */
 function Row({ conversation, isCurrent }) {
@@ -70,7 +71,8 @@ function Hit({ hit }) {
 
 function ConversationList() {
   useEffect(() => {
-    reload()
+    // The page has asked for the first list before it was shown.
+    if (isListed.value) reload()
     const timer = setInterval(() => {
       if (!document.hidden && client.link.value === "up") reload()
     }, RELOAD_EVERY)

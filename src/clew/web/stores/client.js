@@ -1,26 +1,23 @@
 /** The one connection of the page, and what it says of the gateway. */
 
+import { openSocket } from "../early.js"
 import { signal } from "../lib.js"
 import { CallFailed, RpcClient } from "../rpc.js"
 import { checkLogin } from "../session.js"
 
 /** @import { AgentShape, CommandShape } from "../rpc_types.d.ts" */
 
-const url = new URL("api/ws", document.baseURI)
-url.protocol = url.protocol.replace("http", "ws")
-url.hash = ""
-
-export const client = new RpcClient(url.href, checkLogin)
+export const client = new RpcClient(openSocket, checkLogin)
 export const agent = signal(/** @type {AgentShape | null} */ (null))
 export const commands = signal(/** @type {CommandShape[]} */ ([]))
 
 /**
  * Connect, and read what does not change while the gateway runs.
  *
- * @param {boolean} isLoggedIn whether the gateway has just said so
+ * @param {{ isLoggedIn: boolean, socket: WebSocket | null }} session as the gateway has just said
  */
-export async function start(isLoggedIn) {
-  client.start(isLoggedIn)
+export async function start({ isLoggedIn, socket }) {
+  client.start(isLoggedIn, socket)
   agent.value = await client.call("agent.describe")
   commands.value = (await client.call("commands.list")).items
 }
