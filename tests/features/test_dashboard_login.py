@@ -17,8 +17,11 @@ from clew.api.rpc import websocket
 from clew.features.dashboard import logins
 from clew.features.dashboard.settings import DashboardSettings
 from clew.plugin.loading import get_features
+from clew.store.backup.create import create_backup
+from clew.store.backup.restore import restore_backup
 from clew.store.opening import open_store
 from tests.features.test_dashboard import with_dashboard
+from tests.integration import stores
 from tests.integration.api_server import TOKEN, running
 from tests.waiting import PATIENCE
 
@@ -215,3 +218,23 @@ async def test_guesses_are_limited(tmp_path: Path) -> None:
         for body in (b"", b"[]", b'{"code": 1}', b'{"other": "x"}'):
             answer = await server.http.post("/api/login", content=body, headers=own(server))
             assert answer.status_code in (400, 429)
+
+
+async def test_a_restore_brings_no_login_back(tmp_path: Path) -> None:
+    url, file = "sqlite:///clew.db", tmp_path / "backup"
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    async with opened(tmp_path) as server:
+        cookie = cookie_of(await log_in(server, token=TOKEN))
+        created = (await server.http.post("/api/login-codes", headers=bearer)).json()["code"]
+        await asyncio.to_thread(create_backup, url, home=tmp_path, file=file, tell=stores.silent)
+    await asyncio.to_thread(
+        restore_backup, url, home=tmp_path, file=file, replace=True, tell=stores.silent
+    )
+    async with opened(tmp_path) as server:
+        refused = await server.http.get("/api/logins", headers={"Cookie": cookie})
+        assert refused.status_code == 401
+        assert (await log_in(server, code=created)).status_code == 401
+        assert (await server.http.get("/api/logins", headers=bearer)).json()["items"] == []
+        assert (await log_in(server, token=TOKEN)).status_code == 200
+        (login,) = (await server.http.get("/api/logins")).json()["items"]
+        assert login["label"].startswith("python-httpx")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Tables that a moved store clears, or whose states become unknown.
-FORGOTTEN = ["client", "delivery", "delivery_chunk", "lease", "lock", "owner"]
+#: Tables that a restore clears, whose states become unknown, or in which it stores its time.
+FORGOTTEN = ["client", "delivery", "delivery_chunk", "lease", "lock", "owner", "setting"]
 
 
 def silent(_what: str, _done: int, _total: int) -> None:

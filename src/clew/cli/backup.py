@@ -215,6 +215,9 @@ def _print_restore(restored: RestoreResult, out: Output, notes: Output) -> None:
         notes.print_dim(
             f"messages that may have been delivered: {restored.unfinished_work.unknown}"
         )
+    notes.print_dim(
+        "people have the access that they had then (clew pair list); browsers log in again"
+    )
 
 
 def _migration_json(moved: MigrationResult) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from clew.core.text import sanitize_text
 from clew.errors import NotFound
 from clew.record import Record
 from clew.store.records import RecordQuery
+from clew.store.transactions.runtime_state import read_restore_time
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
@@ -66,6 +67,8 @@ def use_code(t: Tx, code: str, cookie: str, *, label: str) -> BrowserLogin | Non
     is_mine = t.execute("DELETE FROM dashboard_code WHERE digest = $1", digest) == 1
     if row is None or not is_mine or row[1] <= t.now:
         return None
+    if row[1] - _millis(CODE_FOR) <= read_restore_time(t):
+        return None
     return add_login(t, cookie, scope=Scope(str(row[0])), label=label)
 
 
@@ -94,8 +97,13 @@ def add_login(t: Tx, cookie: str, *, label: str, scope: Scope = LOCAL) -> Browse
 
 
 def find_login(t: Tx, cookie: str) -> BrowserLogin | None:
-    """Return the login of a cookie; ``None`` if it is revoked, expired or none of ours."""
-    return _LOGINS.fetch_one(t, "WHERE digest = $1 AND expires_at > $2", _digest(cookie), t.now)
+    """
+    Return the login of a cookie; ``None`` if it is revoked, expired or none of ours.
+
+    One from before a restore may have been revoked since the backup was taken.
+    """
+    found = _LOGINS.fetch_one(t, "WHERE digest = $1 AND expires_at > $2", _digest(cookie), t.now)
+    return found if found and found.created_at > read_restore_time(t) else None
 
 
 def is_use_due(login: BrowserLogin, now: int) -> bool:
@@ -115,7 +123,8 @@ def store_use(t: Tx, login: str) -> None:
 
 def list_logins(t: Tx) -> list[BrowserLogin]:
     """Return the logins that have not expired, the one used last first."""
-    return _LOGINS.fetch_all(t, "WHERE expires_at > $1 ORDER BY used_at DESC, id", t.now)
+    sql = "WHERE expires_at > $1 AND created_at > $2 ORDER BY used_at DESC, id"
+    return _LOGINS.fetch_all(t, sql, t.now, read_restore_time(t))
 
 
 def revoke_login(t: Tx, login: str) -> BrowserLogin:
@@ -132,8 +141,12 @@ def revoke_login(t: Tx, login: str) -> BrowserLogin:
 
 
 def remove_expired(t: Tx) -> None:
-    """Remove logins and codes that have expired."""
-    t.execute("DELETE FROM dashboard_login WHERE expires_at <= $1", t.now)
+    """Remove logins and codes that have expired, and logins from before a restore."""
+    t.execute(
+        "DELETE FROM dashboard_login WHERE expires_at <= $1 OR created_at <= $2",
+        t.now,
+        read_restore_time(t),
+    )
     t.execute("DELETE FROM dashboard_code WHERE expires_at <= $1", t.now)
 
 

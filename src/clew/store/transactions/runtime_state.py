@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.record import Record
+from clew.store.transactions.settings import get_setting, put_setting
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
+
+_RESTORED_AT: Final = ("store", "restored_at")
 
 
 class ResumableWork(Record):
@@ -37,9 +40,21 @@ def clear_runtime_state(t: Tx, *, later: bool) -> ResumableWork:
     t.execute("DELETE FROM owner")
     t.execute("DELETE FROM client")
     t.execute("DELETE FROM lock")
+    if later:
+        put_setting(t, *_RESTORED_AT, str(t.now))
     unknown = _mark_deliveries_unknown(t) if later else 0
     running = t.fetch_value("SELECT count(*) FROM turn WHERE state = 'running'")
     return ResumableWork(running=running, unknown=unknown)
+
+
+def read_restore_time(t: Tx) -> int:
+    """
+    Return when the store was last restored from a backup, in milliseconds; 0 if never.
+
+    What was revoked after the backup was taken is back in it: credentials from before this
+    moment must not be accepted.
+    """
+    return int(get_setting(t, *_RESTORED_AT) or 0)
 
 
 def _mark_deliveries_unknown(t: Tx) -> int:
