@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from clew.testing import FakeProvider
 from clew.testing.provider import Calls, ScriptedCall, Text
 from tests.acceptance.browser import Gateway, opened_browser, visiting
+from tests.acceptance.keyboard import press, write
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ def test_a_call_tells_its_time_its_effect_and_why_it_ran(
         expect(facts).to_contain_text(" s")
         expect(facts.locator("dt")).to_have_text(["Time", "Effect", "Allowed"])
         visit.say("pay him")
-        page.get_by_role("button", name="Say why").click()
-        page.get_by_label("Why not").fill("too much")
-        page.get_by_role("button", name="Deny").click()
+        press(page.get_by_role("button", name="Say why"))
+        write(page.get_by_label("Why not"), "too much")
+        press(page.get_by_role("button", name="Deny"))
         visit.expect_rest()
-        page.locator(".tool-head").last.click()
+        press(page.locator(".tool-head").last)
         expect(facts.last.locator("dt").last).to_have_text("Denied")
         visit.picture("dashboard-call")
         assert visit.find_barriers() == []
@@ -124,7 +125,7 @@ def test_who_looks_at_another_tab_is_told_of_answers_and_questions(
         assert page.evaluate("window.told.at(-1)[1]") == "A tool call waits for your approval"
         _look(page, away=False)
         told = page.evaluate("window.told.length")
-        page.get_by_role("button", name="Allow once").click()
+        press(page.get_by_role("button", name="Allow once"))
         visit.expect_answer("result:")
         visit.expect_rest()
         assert page.evaluate("window.told.length") == told

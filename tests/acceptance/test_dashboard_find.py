@@ -15,6 +15,7 @@ from clew.store.opening import open_store
 from clew.store.transactions.conversations import open_conversation, rename_conversation
 from clew.testing import FakeProvider, echo
 from tests.acceptance.browser import PHONE, Gateway, opened_browser, visiting
+from tests.acceptance.keyboard import pick, press, write
 from tests.acceptance.program import Clew
 from tests.contract.lifecycle.filling import fill
 
@@ -98,25 +99,25 @@ def test_conversations_are_found_by_person_channel_day_and_words(
         )
         visit.picture("dashboard-filter")
         assert visit.find_barriers() == []
-        person.select_option(label="42 (telegram)")
+        pick(person, label="42 (telegram)")
         _expect_rows(page, "Trip of Ann")
-        person.select_option(label="bob\\u202e% (discord)")
+        pick(person, label="bob\\u202e% (discord)")
         _expect_rows(page, "Trip of Bob")
-        person.select_option(label="Everyone")
-        page.get_by_label("Channel").select_option(label="telegram")
+        pick(person, label="Everyone")
+        pick(page.get_by_label("Channel"), label="telegram")
         _expect_rows(page, "Trip of Ann", "Trip of all")
-        page.get_by_label("To", exact=True).fill(_day(page, 15))
+        write(page.get_by_label("To", exact=True), _day(page, 15))
         _expect_rows(page, "Trip of all")
-        page.get_by_role("button", name="Clear the filter").click()
-        page.get_by_label("From").fill(_day(page, 15))
+        press(page.get_by_role("button", name="Clear the filter"))
+        write(page.get_by_label("From"), _day(page, 15))
         _expect_rows(page, "Roses", "Trip of Ann")
-        page.locator("#search").fill("trip")
+        write(page.locator("#search"), "trip")
         _expect_rows(page, "Trip of Ann")
         expect(page.get_by_role("button", name="Filter, in use")).to_be_visible()
-        page.get_by_role("button", name="Clear the filter").click()
+        press(page.get_by_role("button", name="Clear the filter"))
         _expect_rows(page, "Trip of Ann", "Trip of Bob", "Trip of all")
-        page.locator("#search").fill("x" * 57)
-        person.select_option(label="42 (telegram)")
+        write(page.locator("#search"), "x" * 57)
+        pick(person, label="42 (telegram)")
         expect(page.locator(".hit .row-title").first).to_have_text("Trip of Ann")
         expect(page.locator(".hit", has_text="Roses")).to_have_count(0)
         page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
@@ -136,7 +137,7 @@ def test_a_conversation_is_saved_as_a_page_that_is_read_alone(
 ) -> None:
     with visiting(browser, gateway) as visit:
         page = visit.page
-        page.get_by_role("link", name="Roses").click()
+        press(page.get_by_role("link", name="Roses"))
         expect(page.locator(".message.user").first).to_be_visible()
         saved = {name: _save(page, name, tmp_path) for name in ("page", "Markdown", "JSON")}
         assert [path.name for path in saved.values()] == ["Roses.html", "Roses.md", "Roses.jsonl"]
@@ -152,9 +153,9 @@ def test_a_conversation_is_saved_as_a_page_that_is_read_alone(
 
 
 def _save(page: Page, name: str, folder: Path) -> Path:
-    page.get_by_role("button", name="Actions", exact=True).click()
+    press(page.get_by_role("button", name="Actions", exact=True))
     with page.expect_download() as download:
-        page.get_by_role("menuitem", name=name).click()
+        press(page.get_by_role("menuitem", name=name))
     path = folder / download.value.suggested_filename
     download.value.save_as(path)
     return path

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from clew.testing import FakeProvider
 from clew.testing.provider import Text
 from tests.acceptance.browser import PHONE, Gateway, visiting
+from tests.acceptance.keyboard import press
 from tests.acceptance.program import Clew
 from tests.contract.lifecycle.doubles import SUMMARY
 
@@ -58,15 +59,15 @@ def _talk(visit: Visit) -> None:
 
 
 def _choose(page: Page, action: str) -> None:
-    page.get_by_role("button", name="Actions", exact=True).click()
-    page.get_by_role("menuitem", name=action).click()
+    press(page.get_by_role("button", name="Actions", exact=True))
+    press(page.get_by_role("menuitem", name=action))
 
 
 def _summarise(page: Page) -> None:
     _choose(page, "Summarise older messages")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("stay as they are")
-    dialog.get_by_role("button", name="Summarise").click()
+    press(dialog.get_by_role("button", name="Summarise"))
     expect(dialog).to_have_count(0)
 
 
@@ -90,7 +91,7 @@ def test_older_messages_are_summarised_after_a_look_and_read_again_by_undo(
         assert visit.find_barriers() == []
         # What was summarised is still there.
         expect(page.locator(".message.user").first).to_contain_text("river 0")
-        mark.get_by_role("button", name="Undo").click()
+        press(mark.get_by_role("button", name="Undo"))
         expect(mark.get_by_role("button", name="Summary, undone")).to_be_visible()
         expect(mark.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
         page.reload()
@@ -107,10 +108,9 @@ def test_the_history_shows_sessions_and_branches_and_leads_to_each(
         _summarise(page)
         expect(page.locator(".compaction")).to_be_visible()
         answer = page.locator(".answer", has_text="heard river 1")
-        answer.hover()
-        answer.get_by_role("button", name="Branch from here").click()
+        press(answer.get_by_role("button", name="Branch from here"))
         page.wait_for_url(lambda url: name not in url)
-        page.locator(".header .lineage").click()
+        press(page.locator(".header .lineage"))
         rows = page.locator(".lineage-rows li")
         expect(rows).to_have_count(2)
         expect(rows.first).to_contain_text("Branched from here, at message 4")

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from tests.acceptance.browser import PHONE, Gateway, visiting
+from tests.acceptance.keyboard import pick, press, write
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def row_of(page: Page, text: str) -> Locator:
 
 def choose(row: Locator, name: str) -> None:
     """Choose an action in the menu of a row."""
-    row.get_by_role("button", expanded=False).last.click()
-    row.page.get_by_role("menuitem", name=name).click()
+    press(row.get_by_role("button", expanded=False).last)
+    press(row.page.get_by_role("menuitem", name=name))
 
 
 def open_page(visit: Visit, name: str) -> Page:
@@ -82,22 +83,22 @@ def open_page(visit: Visit, name: str) -> Page:
 def test_a_job_is_added_changed_run_and_removed(browser: Browser, gateway: Gateway) -> None:
     with visiting(browser, gateway) as visit:
         page = visit.page
-        page.get_by_role("link", name="Operate").click()
+        press(page.get_by_role("link", name="Operate"))
         expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
         expect(page.get_by_text("No jobs yet")).to_be_visible()
-        page.get_by_role("button", name="Add a job").click()
-        page.get_by_label("What the agent is to do").fill("water the plants")
-        page.get_by_label("Or every").fill("soon")
-        page.get_by_role("button", name="Add", exact=True).click()
+        press(page.get_by_role("button", name="Add a job"))
+        write(page.get_by_label("What the agent is to do"), "water the plants")
+        write(page.get_by_label("Or every"), "soon")
+        press(page.get_by_role("button", name="Add", exact=True))
         expect(page.locator(".dialog [role=alert]")).to_contain_text("soon")
-        page.get_by_label("Or every").fill("1d")
+        write(page.get_by_label("Or every"), "1d")
         page.keyboard.press("Enter")
         row = row_of(page, "water the plants")
         expect(row).to_contain_text("every")
         visit.picture("operate-jobs")
-        row.get_by_role("button", name="Pause").click()
+        press(row.get_by_role("button", name="Pause"))
         expect(row).to_contain_text("paused")
-        row.get_by_role("button", name="Resume").click()
+        press(row.get_by_role("button", name="Resume"))
         expect(row.get_by_role("button", name="Pause")).to_be_visible()
         choose(row, "Run now")
         choose(row, "Log")
@@ -105,12 +106,12 @@ def test_a_job_is_added_changed_run_and_removed(browser: Browser, gateway: Gatew
         expect(fires.get_by_role("link", name="conversation")).to_be_visible()
         assert visit.find_barriers() == []
         choose(row, "Change its time")
-        page.get_by_label("Or every").fill("2d")
-        page.get_by_role("button", name="Save").click()
+        write(page.get_by_label("Or every"), "2d")
+        press(page.get_by_role("button", name="Save"))
         expect(row).to_contain_text("2d")
         choose(row, "Remove")
         assert visit.find_barriers() == []
-        page.get_by_role("button", name="Remove").click()
+        press(page.get_by_role("button", name="Remove"))
         expect(page.get_by_text("No jobs yet")).to_be_visible()
         assert visit.complaints == []
 
@@ -120,26 +121,26 @@ def test_a_fact_is_remembered_corrected_pinned_found_and_forgotten(
 ) -> None:
     with visiting(browser, gateway) as visit:
         page = open_page(visit, "memory")
-        page.get_by_role("button", name="Remember").click()
-        page.get_by_label("What to remember").fill("Ada likes tea")
-        page.get_by_label("Kind").select_option("preference")
-        page.locator(".dialog").get_by_role("button", name="Remember").click()
+        press(page.get_by_role("button", name="Remember"))
+        write(page.get_by_label("What to remember"), "Ada likes tea")
+        pick(page.get_by_label("Kind"), "preference")
+        press(page.locator(".dialog").get_by_role("button", name="Remember"))
         row = row_of(page, "Ada likes tea")
         expect(row).to_contain_text("preference")
         choose(row, "Correct")
-        page.get_by_label("What is remembered", exact=True).last.fill("Ada likes green tea")
-        page.get_by_role("button", name="Save").click()
+        write(page.get_by_label("What is remembered", exact=True).last, "Ada likes green tea")
+        press(page.get_by_role("button", name="Save"))
         row = row_of(page, "Ada likes green tea")
         choose(row, "Pin")
         expect(row).to_contain_text("pinned")
         visit.picture("operate-memory")
         assert visit.find_barriers() == []
         search = page.get_by_label("Search what is remembered")
-        search.fill("coffee")
+        write(search, "coffee")
         expect(page.get_by_text("Nothing found")).to_be_visible()
-        search.fill("tea")
+        write(search, "tea")
         choose(row, "Forget")
-        page.get_by_role("button", name="Forget", exact=True).click()
+        press(page.get_by_role("button", name="Forget", exact=True))
         expect(row).to_have_count(0)
         assert gateway.clew.data("memory", "list")["items"] == []
         assert visit.complaints == []
@@ -150,13 +151,13 @@ def test_a_skill_is_looked_at_and_trusted_and_not_any_more(
 ) -> None:
     with visiting(browser, gateway) as visit:
         page = open_page(visit, "skills")
-        page.get_by_role("link", name="watering").click()
+        press(page.get_by_role("link", name="watering"))
         expect(page.get_by_role("heading", name="watering")).to_be_visible()
         expect(page.locator(".operate-body")).to_contain_text("plants.example")
         assert visit.find_barriers() == []
-        page.get_by_role("button", name="Trust this version").click()
+        press(page.get_by_role("button", name="Trust this version"))
         expect(page.locator(".state")).to_have_text("trusted")
-        page.get_by_role("button", name="Trust it no more").click()
+        press(page.get_by_role("button", name="Trust it no more"))
         expect(page.get_by_role("button", name="Trust this version")).to_be_visible()
         assert visit.complaints == []
 
@@ -167,17 +168,17 @@ def test_an_allowed_call_is_seen_and_revoked_and_asks_again(
     with visiting(browser, gateway) as visit:
         page = visit.page
         visit.say("pay Bob")
-        page.get_by_role("button", name="always").click()
+        press(page.get_by_role("button", name="always"))
         visit.expect_answer("result:")
         visit.expect_rest()
         open_page(visit, "grants")
         row = row_of(page, "pay")
         assert visit.find_barriers() == []
-        row.get_by_role("button", name="Revoke").click()
+        press(row.get_by_role("button", name="Revoke"))
         expect(page.get_by_text("Nothing is allowed beforehand")).to_be_visible()
         page.go_back()
         visit.say("pay Bob")
-        page.get_by_role("button", name="Deny").click()
+        press(page.get_by_role("button", name="Deny"))
         visit.expect_rest()
 
 
@@ -189,7 +190,7 @@ def test_one_more_browser_is_let_in_by_a_link_and_logged_out_by_the_keyboard(
         rows = page.locator("table.data tbody tr")
         expect(rows).not_to_have_count(0)
         before = rows.count()
-        page.get_by_role("button", name="Let one more in").click()
+        press(page.get_by_role("button", name="Let one more in"))
         link = page.get_by_label("Address").inner_text()
         other = browser.new_context(user_agent="Another/1.0")
         try:
@@ -208,22 +209,35 @@ def test_one_more_browser_is_let_in_by_a_link_and_logged_out_by_the_keyboard(
             other.close()
 
 
-def test_a_process_is_read_gets_input_and_is_stopped(browser: Browser, gateway: Gateway) -> None:
+def test_a_process_is_read_beside_the_talk_gets_input_and_is_stopped(
+    browser: Browser, gateway: Gateway
+) -> None:
     with visiting(browser, gateway) as visit:
         page = visit.page
-        visit.say("start echo ready; cat")
+        visit.say("start echo aside; cat")
         visit.expect_answer("result:")
+        beside = page.get_by_role("complementary", name="Beside the conversation")
+        press(beside.get_by_role("button", name="Output: echo aside"))
+        expect(beside.get_by_label("Output of")).to_contain_text("aside")
+        assert visit.find_barriers() == []
+        press(beside.get_by_role("button", name="Stop: echo aside"))
+        expect(beside.get_by_role("button", name="Stop")).to_have_count(0)
+        press(beside.get_by_role("button", name="Output: echo aside"))
+        expect(beside).to_have_count(0)
+        expect(page.locator("#composer")).to_be_focused()
+        visit.say("start echo ready; cat")
+        expect(page.locator(".answer", has_text="result:")).to_have_count(2)
         open_page(visit, "processes")
         row = row_of(page, "echo ready").first
         choose(row, "Output")
         output = page.get_by_label("Output")
         expect(output).to_contain_text("ready")
         choose(row, "Send input")
-        page.get_by_label("Line").fill("hello there")
+        write(page.get_by_label("Line"), "hello there")
         page.keyboard.press("Enter")
         expect(output).to_contain_text("hello there")
         assert visit.find_barriers() == []
-        row.get_by_role("button", name="Stop").click()
+        press(row.get_by_role("button", name="Stop"))
         expect(row).to_contain_text("stopped")
         assert visit.complaints == []
 
@@ -246,15 +260,16 @@ def test_goals_and_delegated_work_are_shown_with_what_can_be_done(
         visit.say("/goal grow ten plants")
         expect(page.locator(".reply")).to_be_visible()
         open_page(visit, "goals")
-        page.get_by_label("Also those that have ended").check()
+        press(page.get_by_label("Also those that have ended"), "Space")
         goal = row_of(page, "grow ten plants").first
         choose(goal, "Rounds")
         expect(page.get_by_role("table", name="Rounds")).to_be_visible()
         choose(goal, "Give it up")
         expect(goal).to_contain_text("stopped")
         assert visit.find_barriers() == []
-        open_page(visit, "nothing")
-        expect(page.get_by_text("There is no page")).to_be_visible()
+        for name in ("nothing", "%E0%A4%A"):
+            open_page(visit, name)
+            expect(page.get_by_text("There is no page")).to_be_visible()
         assert visit.complaints == []
 
 

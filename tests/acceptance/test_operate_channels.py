@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from clew.testing import FakeProvider, Text
 from clew.testing.webhook import FakeWebhook
 from tests.acceptance.browser import PHONE, Gateway, visiting
+from tests.acceptance.keyboard import pick, press, write
 from tests.acceptance.program import Clew
 from tests.waiting import block_until
 
@@ -64,8 +65,8 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, webhook: FakeWebhook) -> G
 def open_page(visit: Visit, title: str) -> Page:
     page = visit.page
     if not page.url.partition("#")[2].startswith("/operate"):
-        page.get_by_role("link", name="Operate").click()
-    page.get_by_role("link", name=title, exact=True).click()
+        press(page.get_by_role("link", name="Operate"))
+    press(page.get_by_role("link", name=title, exact=True))
     expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
     return page
 
@@ -95,20 +96,20 @@ def test_what_did_not_arrive_is_sent_again_and_given_up(
         expect(row(page, "webhook")).to_contain_text("1 given up")
         assert visit.find_barriers() == []
         visit.picture("operate-channels")
-        row(page, "webhook").get_by_role("link", name="given up").click()
+        press(row(page, "webhook").get_by_role("link", name="given up"))
         letter = row(page, "you said: hello")
         expect(letter).to_contain_text("410")
         assert visit.find_barriers() == []
         visit.picture("operate-deliveries")
         webhook.accept_chat("42")
-        letter.get_by_role("button", name="Send again").click()
+        press(letter.get_by_role("button", name="Send again"))
         expect(page.get_by_text("Everything has arrived.")).to_be_visible()
         assert webhook.list_texts("42") == ["you said: hello"]
         # By keyboard alone: one that waits is given up.
         webhook.throttle_chat("43", 3600)
         webhook.post_message("later", user="43")
-        page.get_by_label("Channel", exact=True).select_option("")
-        page.get_by_label("Show", exact=True).select_option("open")
+        pick(page.get_by_label("Channel", exact=True), "")
+        pick(page.get_by_label("Show", exact=True), "open")
         late = row(page, "you said: later")
         expect(late).to_contain_text("43")
         page.locator("body").press("Tab")
@@ -119,7 +120,7 @@ def test_what_did_not_arrive_is_sent_again_and_given_up(
         press_until(page, page.get_by_role("dialog").get_by_role("button", name="Give up"))
         page.keyboard.press("Enter")
         expect(page.get_by_text("Nothing is on its way.")).to_be_visible()
-        page.get_by_label("Show", exact=True).select_option("failed")
+        pick(page.get_by_label("Show", exact=True), "failed")
         expect(row(page, "you said: later")).to_contain_text("dropped by the operator")
         assert visit.complaints == []
 
@@ -148,33 +149,33 @@ def test_a_person_is_let_in_by_their_code_shut_out_and_blocked(
         expect(person).to_contain_text("waiting")
         assert code not in page.content()
         visit.picture("operate-people")
-        person.get_by_role("button", name="Let in").click()
-        page.get_by_label("Code").fill("ABCD-EFGH")
+        press(person.get_by_role("button", name="Let in"))
+        write(page.get_by_label("Code"), "ABCD-EFGH")
         assert visit.find_barriers() == []
-        page.get_by_role("button", name="Let in", exact=True).click()
+        press(page.get_by_role("button", name="Let in", exact=True))
         expect(page.locator(".dialog [role=alert]")).to_contain_text("not valid")
-        page.get_by_label("Code").fill(code.lower())
+        write(page.get_by_label("Code"), code.lower())
         page.keyboard.press("Enter")
         expect(person).to_contain_text("has access")
         block_until(lambda: "You have access now" in webhook.list_texts("5")[-1])
         assert visit.find_barriers() == []
         for action, outcome in (("Shut out", "shut out"), ("Block", "blocked")):
-            person.get_by_role("button", name="More for").click()
-            page.get_by_role("menuitem", name=action).click()
-            page.get_by_role("dialog").get_by_role("button", name=action).click()
+            press(person.get_by_role("button", name="More for"))
+            press(page.get_by_role("menuitem", name=action))
+            press(page.get_by_role("dialog").get_by_role("button", name=action))
             expect(person).to_contain_text(outcome)
-        person.get_by_role("button", name="More for").click()
-        page.get_by_role("menuitem", name="Unblock").click()
-        page.get_by_role("dialog").get_by_role("button", name="Unblock").click()
+        press(person.get_by_role("button", name="More for"))
+        press(page.get_by_role("menuitem", name="Unblock"))
+        press(page.get_by_role("dialog").get_by_role("button", name="Unblock"))
         expect(person).to_contain_text("shut out")
         again = ask_for_code(webhook, "5")
-        page.get_by_role("button", name="Let somebody in").click()
-        page.get_by_label("Code").fill(again)
+        press(page.get_by_role("button", name="Let somebody in"))
+        write(page.get_by_label("Code"), again)
         page.keyboard.press("Enter")
         expect(person).to_contain_text("has access")
         allowed = row(page, "46", "People let in by the settings")
-        allowed.get_by_role("button", name="Shut out").click()
-        page.get_by_role("dialog").get_by_role("button", name="Shut out").click()
+        press(allowed.get_by_role("button", name="Shut out"))
+        press(page.get_by_role("dialog").get_by_role("button", name="Shut out"))
         expect(allowed).to_contain_text("shut out")
         expect(row(page, "7", "People let in by the settings")).to_contain_text("operator")
         assert visit.complaints == []
@@ -191,8 +192,8 @@ def test_accounts_that_a_person_has_linked_are_parted(
         link = row(page, "45", "Linked accounts")
         expect(link).to_contain_text("44 (webhook)")
         assert visit.find_barriers() == []
-        link.get_by_role("button", name="Part").click()
-        page.get_by_role("dialog").get_by_role("button", name="Part").click()
+        press(link.get_by_role("button", name="Part"))
+        press(page.get_by_role("dialog").get_by_role("button", name="Part"))
         expect(link).to_have_count(0)
         assert visit.complaints == []
 
@@ -215,12 +216,12 @@ def test_running_turns_and_queues_are_seen_lead_to_the_conversation_and_are_stop
         expect(row(page, "and then this", "Queues")).to_contain_text("1")
         assert visit.find_barriers() == []
         visit.picture("operate-activity")
-        turn.get_by_role("link").click()
+        press(turn.get_by_role("link"))
         expect(page.locator(".answer", has_text="word")).to_be_visible()
         assert page.url == talk
-        page.get_by_role("link", name="Operate").click()
+        press(page.get_by_role("link", name="Operate"))
         open_page(visit, "Activity")
-        turn.get_by_role("button", name="Stop").click()
+        press(turn.get_by_role("button", name="Stop"))
         expect(page.get_by_text("The agent rests.")).to_be_visible()
         expect(page.get_by_text("No message waits.")).to_be_visible()
         assert visit.complaints == []
@@ -241,12 +242,12 @@ def test_usage_is_shown_by_day_and_by_what_is_chosen(browser: Browser, gateway: 
             ("channel", "This machine"),
             ("person", "This machine"),
         ):
-            page.get_by_label("By", exact=True).select_option(by)
+            pick(page.get_by_label("By", exact=True), by)
             expect(row(page, text, "Usage")).to_be_visible()
         row_of_today = page.get_by_role("table", name="Usage").locator("tbody tr")
-        page.get_by_label("By", exact=True).select_option("day")
+        pick(page.get_by_label("By", exact=True), "day")
         expect(row_of_today).to_have_count(1)
-        page.get_by_label("Last", exact=True).select_option("365")
+        pick(page.get_by_label("Last", exact=True), "365")
         expect(page.get_by_role("img", name="365 days")).to_be_visible()
         assert visit.complaints == []
 

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from clew.testing import FakeProvider, count_user_texts
 from tests.acceptance.browser import PHONE, Gateway, visiting
+from tests.acceptance.keyboard import pick, press, write
 from tests.acceptance.program import Clew
 
 if TYPE_CHECKING:
@@ -65,34 +66,34 @@ def test_a_setting_is_found_changed_refused_and_given_its_default(
 ) -> None:
     with visiting(browser, gateway) as visit:
         page = visit.page
-        page.get_by_role("link", name="Operate").click()
-        page.get_by_role("link", name="Settings", exact=True).click()
-        page.get_by_label("Section", exact=True).select_option("files")
+        press(page.get_by_role("link", name="Operate"))
+        press(page.get_by_role("link", name="Settings", exact=True))
+        pick(page.get_by_label("Section", exact=True), "files")
         expect(page).to_have_url(re.compile("#/operate/settings/files$"))
         days = setting(page, "files.keep_days")
         expect(days).to_contain_text("Now the default")
-        field(page, "files.keep_days").fill("many")
-        days.get_by_role("button", name="Save").click()
+        write(field(page, "files.keep_days"), "many")
+        press(days.get_by_role("button", name="Save"))
         expect(days.get_by_role("alert")).to_contain_text("must be a whole number")
         expect(field(page, "files.keep_days")).to_have_attribute("aria-invalid", "true")
         assert visit.find_barriers() == []
         visit.picture("operate-settings")
-        field(page, "files.keep_days").fill("7")
+        write(field(page, "files.keep_days"), "7")
         field(page, "files.keep_days").press("Enter")
         expect(days.get_by_role("status")).to_contain_text("applies now")
         expect(days).to_contain_text("config.toml")
         assert gateway.clew.data("config", "show")["settings"]["files.keep_days"]["value"] == 7
-        days.get_by_role("button", name="Use the default").click()
+        press(days.get_by_role("button", name="Use the default"))
         expect(days).to_contain_text("Now the default")
         expect(field(page, "files.keep_days")).to_have_value("30")
-        page.get_by_label("Search in all sections").fill("double_text")
+        write(page.get_by_label("Search in all sections"), "double_text")
         expect(page.get_by_text("1 setting found")).to_be_visible()
-        field(page, "session.double_text").select_option("queue")
-        setting(page, "session.double_text").get_by_role("button", name="Save").click()
+        pick(field(page, "session.double_text"), "queue")
+        press(setting(page, "session.double_text").get_by_role("button", name="Save"))
         expect(page.locator(".notice")).to_contain_text("session.double_text")
         expect(setting(page, "session.double_text")).to_contain_text("waits for a restart")
         assert visit.find_barriers() == []
-        setting(page, "session.double_text").get_by_role("button", name="Use the default").click()
+        press(setting(page, "session.double_text").get_by_role("button", name="Use the default"))
         expect(page.locator(".notice")).to_have_count(0)
         assert visit.complaints == []
 
@@ -103,13 +104,13 @@ def test_a_secret_is_set_and_removed_and_never_shown(browser: Browser, gateway: 
         key = field(page, "providers.mistral.api_key")
         expect(key).to_have_value("")
         expect(key).to_have_attribute("placeholder", "set")
-        key.fill(f"{CANARY}-2")
-        setting(page, "providers.mistral.api_key").get_by_role("button", name="Save").click()
+        write(key, f"{CANARY}-2")
+        press(setting(page, "providers.mistral.api_key").get_by_role("button", name="Save"))
         expect(setting(page, "providers.mistral.api_key").get_by_role("status")).to_be_visible()
         expect(key).to_have_value("")
         assert f"{CANARY}-2" in (gateway.clew.home / "config.toml").read_text()
         assert CANARY not in page.content()
-        setting(page, "providers.mistral.api_key").get_by_role("button", name="Remove").click()
+        press(setting(page, "providers.mistral.api_key").get_by_role("button", name="Remove"))
         expect(page.locator(".notice")).to_contain_text("providers.mistral.api_key")
         assert CANARY not in (gateway.clew.home / "config.toml").read_text()
         (gateway.clew.home / "config.toml").write_text(CONFIG)
@@ -118,14 +119,14 @@ def test_a_secret_is_set_and_removed_and_never_shown(browser: Browser, gateway: 
 def test_a_table_that_the_user_names_is_begun(browser: Browser, gateway: Gateway) -> None:
     with visiting(browser, gateway) as visit:
         page = open_page(visit, "settings", "providers.NAME")
-        page.get_by_label("Name of the new table").fill("anthropic")
-        field(page, "providers.NAME.base_url").fill("http://127.0.0.1:9")
-        page.get_by_role("button", name="Save providers.anthropic.base_url").click()
+        write(page.get_by_label("Name of the new table"), "anthropic")
+        write(field(page, "providers.NAME.base_url"), "http://127.0.0.1:9")
+        press(page.get_by_role("button", name="Save providers.anthropic.base_url"))
         expect(page.locator(".notice")).to_contain_text("providers.anthropic.base_url")
         expect(page.get_by_label("Section", exact=True)).to_have_value("providers.anthropic")
         expect(field(page, "providers.anthropic.base_url")).to_have_value("http://127.0.0.1:9")
-        field(page, "providers.anthropic.api_key").fill('{ env = "NOT_THERE" }')
-        page.get_by_role("button", name="Save providers.anthropic.api_key").click()
+        write(field(page, "providers.anthropic.api_key"), '{ env = "NOT_THERE" }')
+        press(page.get_by_role("button", name="Save providers.anthropic.api_key"))
         key = setting(page, "providers.anthropic.api_key")
         expect(key.get_by_role("status")).to_contain_text("is written")
         assert visit.find_barriers() == []
@@ -167,11 +168,11 @@ def test_the_store_is_checked_and_repaired_by_the_keyboard_alone(
 def test_the_doctor_says_what_to_do(browser: Browser, gateway: Gateway) -> None:
     with visiting(browser, gateway) as visit:
         page = open_page(visit, "checks")
-        page.get_by_role("button", name="Run the doctor").click()
+        press(page.get_by_role("button", name="Run the doctor"))
         table = page.get_by_role("table", name="Findings of the doctor")
         expect(table.get_by_text("openai-chat:fake-model answers")).to_be_visible()
         page.get_by_label("Send a test request").uncheck()
-        page.get_by_role("button", name="Run the doctor").click()
+        press(page.get_by_role("button", name="Run the doctor"))
         expect(table.get_by_text("no test request was sent")).to_be_visible()
         assert visit.find_barriers() == []
         visit.picture("operate-doctor")
@@ -182,16 +183,18 @@ def test_a_backup_is_made_and_its_command_is_shown(browser: Browser, gateway: Ga
     with visiting(browser, gateway, permissions=["clipboard-write", "clipboard-read"]) as visit:
         page = open_page(visit, "backups")
         expect(page.get_by_text("No backups in this folder yet.")).to_be_visible()
-        page.get_by_role("button", name="Back up now").click()
-        page.get_by_label("Name", exact=True).fill("../elsewhere")
-        page.get_by_role("button", name="Back up", exact=True).click()
+        press(page.get_by_role("button", name="Back up now"))
+        write(page.get_by_label("Name", exact=True), "../elsewhere")
+        press(page.get_by_role("button", name="Back up", exact=True))
         expect(page.locator(".dialog [role=alert]")).to_contain_text("cannot be the name")
-        page.get_by_label("Name", exact=True).fill("evening.backup")
-        page.get_by_role("button", name="Back up", exact=True).click()
+        write(page.get_by_label("Name", exact=True), "evening.backup")
+        press(page.get_by_role("button", name="Back up", exact=True))
         row = page.locator("table.data tbody tr", has_text="evening.backup")
         expect(row).to_contain_text("restore")
         expect(page.get_by_text("Backed up 1 conversation with")).to_be_visible()
-        row.get_by_role("button", name="Copy the command").click()
+        press(row.get_by_role("button", name="Verify"))
+        expect(page.get_by_text("evening.backup is whole: 1 conversation")).to_be_visible()
+        press(row.get_by_role("button", name="Copy the command"))
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.endswith(f"restore {gateway.clew.home}/backups/evening.backup --replace")
         assert visit.find_barriers() == []
@@ -203,20 +206,20 @@ def test_the_log_grows_pauses_and_is_searched(browser: Browser, gateway: Gateway
         page = open_page(visit, "log")
         log = page.get_by_role("list", name="Records of the log")
         expect(log.get_by_text("logged_in").first).to_be_visible()
-        page.get_by_label("Search in what is shown").fill("store_opened")
+        write(page.get_by_label("Search in what is shown"), "store_opened")
         expect(log.get_by_role("listitem")).to_have_count(1)
         visit.picture("operate-log")
         assert visit.find_barriers() == []
-        page.get_by_label("Search in what is shown").fill("")
+        write(page.get_by_label("Search in what is shown"), "")
         before = log.get_by_text("logged_in").count()
-        page.get_by_role("button", name="Pause").click()
+        press(page.get_by_role("button", name="Pause"))
         expect(page.get_by_text("Paused.")).to_be_visible()
         with visiting(browser, gateway):
             pass
         expect(log.get_by_text("logged_in")).to_have_count(before)
-        page.get_by_role("button", name="Go on").click()
+        press(page.get_by_role("button", name="Go on"))
         expect(log.get_by_text("logged_in")).to_have_count(before + 1)
-        page.get_by_label("Level").select_option("error")
+        pick(page.get_by_label("Level"), "error")
         expect(page.get_by_text("Nothing was logged at this level.")).to_be_visible()
         assert visit.find_barriers() == []
 
@@ -227,13 +230,13 @@ def test_plugins_and_tools_are_shown(browser: Browser, gateway: Gateway) -> None
         row = page.get_by_role("row", name="web_fetch")
         expect(row).to_contain_text("on")
         visit.picture("operate-plugins")
-        row.get_by_role("link", name="[web]").click()
+        press(row.get_by_role("link", name="[web]"))
         expect(setting(page, "web.search")).to_be_visible()
         page = open_page(visit, "tools")
-        page.get_by_label("Search").fill("pay")
+        write(page.get_by_label("Search"), "pay")
         expect(page.get_by_role("row", name="pay")).to_contain_text("asks")
         expect(page.get_by_role("row")).to_have_count(2)
-        page.get_by_label("Search").fill("")
+        write(page.get_by_label("Search"), "")
         visit.picture("operate-tools")
 
 

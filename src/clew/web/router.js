@@ -8,9 +8,18 @@ addEventListener("hashchange", () => {
 })
 
 /** The parts of the address: `#/c/cnv_1` is `["c", "cnv_1"]`. */
-export const address = computed(() =>
-  hash.value.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent),
-)
+export const address = computed(() => hash.value.replace(/^#\/?/, "").split("/").filter(Boolean).map(decode))
+
+/**
+ * @param {string} part a part that a person may have written, and not as addresses are
+ */
+function decode(part) {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
 
 /** @param {...string} parts */
 export function link(...parts) {

@@ -1,6 +1,6 @@
 /** The list of pages for operators, in place of the list of conversations. */
 
-import { html, signal, useEffect } from "../lib.js"
+import { html, signal, useEffect, useLayoutEffect } from "../lib.js"
 import { OPERATE_GROUPS } from "../operate/pages.js"
 import { address, link } from "../router.js"
 import { client } from "../stores/client.js"
@@ -19,6 +19,10 @@ export function OperateNav() {
     )
   }, [])
   const current = address.value[1] ?? "jobs"
+  // The list may be longer than the screen: who comes by an address sees where they are.
+  useLayoutEffect(() => {
+    document.querySelector(".sidebar .row.current")?.scrollIntoView({ block: "nearest" })
+  }, [current, methods.value])
   const groups = OPERATE_GROUPS.map(({ title, pages }) => ({
     title,
     pages: pages.filter((one) => methods.value?.has(one.needs) ?? true),

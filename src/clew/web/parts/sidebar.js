@@ -6,7 +6,22 @@ import { hasNotices, turnOff, turnOn } from "../notices.js"
 import { address, go, link } from "../router.js"
 import { logOut } from "../session.js"
 import { agent, client } from "../stores/client.js"
-import { askForTitle, conversations, hasMore, hits, isListed, loadMore, query, reload, remove, search } from "../stores/conversations.js"
+import {
+  askForTitle,
+  conversations,
+  hasMore,
+  hasMoreHits,
+  hits,
+  isListed,
+  isLoading,
+  loadMore,
+  loadMoreHits,
+  query,
+  reload,
+  remove,
+  search,
+  searchTrouble,
+} from "../stores/conversations.js"
 import { isFiltered } from "../stores/filters.js"
 import { attempt, showToast } from "../stores/toasts.js"
 import { Icon } from "./icon.js"
@@ -117,7 +132,8 @@ function ConversationList() {
       </button>
     </div>
     ${isFiltering && html`<${FilterRow} />`}
-    <div class="rows">
+    <div class="rows" aria-busy=${isLoading.value}>
+      ${isLoading.value && html`<p class="empty" role="status">${isSearching ? "Searching…" : "Loading…"}</p>`}
       <ul>
         ${conversations.value.map(
           (one) => html`<${Row} key=${one.id} conversation=${one} isCurrent=${one.id === current} />`,
@@ -127,10 +143,14 @@ function ConversationList() {
       html`<h2 class="rows-head">Messages</h2>
         <ul>
           ${hits.value.map((hit) => html`<${Hit} key=${`${hit.conversation}.${hit.seq}`} hit=${hit} />`)}
-        </ul>`}
+        </ul>
+        ${hasMoreHits.value &&
+        html`<button type="button" class="quiet-button more" onClick=${loadMoreHits}>Show more messages</button>`}`}
+      ${searchTrouble.value && html`<p class="empty" role="status">Messages are not searched: ${searchTrouble.value}</p>`}
       ${isListed.value &&
       !conversations.value.length &&
       !hits.value.length &&
+      !searchTrouble.value &&
       html`<p class="empty">${isSearching ? "Nothing found" : "No conversations yet"}</p>`}
       ${hasMore.value && html`<button type="button" class="quiet-button more" onClick=${loadMore}>Show more</button>`}
     </div>`
