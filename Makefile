@@ -33,7 +33,7 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat setup serve demo-channels demo-tools test coverage check pages format bench soak mutations contracts dist sbom lock clean
+.PHONY: help chat setup serve demo-channels demo-tools test coverage check pages format bench soak mutations contracts dist sbom site lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -73,7 +73,7 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets, generated 
 
 # every test that reads only the source, and what clients see, so that what breaks a rule of the project is named here and not by the suite
 PROMISES := $(addprefix tests/unit/test_,$(addsuffix .py,architecture budgets checks_reference commands_reference \
-  contracts_page dependencies distribution_name docs exports find_your_way mutations no_sentences tools_reference tui_styles waits)) tests/golden
+  contracts_page dependencies distribution_name docs exports find_your_way mutations no_sentences python_reference tools_reference tui_styles waits)) tests/golden
 
 PAGES := clew.agent.failure_reference:errors.md clew.cli.tools_reference:tools.md clew.commands.reference:commands.md \
   clew.config.reference:settings.md clew.store.checks.reference:checks.md \
@@ -83,6 +83,7 @@ pages: $(DEV) ## write every generated page of the docs again
 	@$(BIN)/python scripts/architecture.py docs/explanation/architecture.md
 	@$(BIN)/python -m scripts.rpc_reference docs/reference
 	@$(BIN)/python -m scripts.web_types src/clew/web
+	@$(BIN)/python -m scripts.python_reference docs/reference/python.md
 	@for page in $(PAGES); do $(BIN)/python -m $${page%%:*} docs/reference/$${page#*:}; done
 
 format: $(DEV) ## rewrite the code in the project's format
@@ -106,6 +107,17 @@ dist: $(DEV) ## build sdist and wheel, twice, and compare their bytes
 	@$(BIN)/python -m scripts.dist dist
 	@$(BIN)/python -m scripts.sbom dist/sbom.cdx.json
 
+site: .make/docs-installed ## build the documentation as a site, in site/; broken links fail
+	@.make/docs/bin/python -m scripts.site .make/site
+	@cd .make/site && ../docs/bin/zensical build --clean --strict
+	@rm -rf site && mv .make/site/built site && echo "site/index.html"
+
+.make/docs-installed: requirements/docs.lock
+	@mkdir -p .make
+	@$(FIND_PYTHON); "$$python" -m venv .make/docs
+	@.make/docs/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	@touch $@
+
 sbom: $(DEV) ## write the software bill of materials (CycloneDX) from the lock file
 	@$(BIN)/python -m scripts.sbom dist/sbom.cdx.json
 
@@ -113,6 +125,7 @@ lock: .make/uv-$(UV_VERSION) ## resolve the dependencies anew, to the newest tha
 	@.make/uv/bin/uv pip compile $(LOCK_OPTIONS) --group build --output-file requirements/run.lock pyproject.toml
 	@.make/uv/bin/uv pip compile $(LOCK_OPTIONS) --group dev --constraint requirements/run.lock \
 	  --output-file requirements/dev.lock pyproject.toml
+	@.make/uv/bin/uv pip compile $(filter-out --extra all,$(LOCK_OPTIONS)) --group docs --output-file requirements/docs.lock
 	@wc -l requirements/*.lock
 
 # Locks name neither an index nor a host: where packages come from is the installing machine's affair.
@@ -126,7 +139,7 @@ LOCK_OPTIONS := --quiet --no-config --universal --python-version 3.11 --extra al
 	@touch $@
 
 clean: ## remove the environment and every cache
-	@rm -rf $(VENV) .make build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	@rm -rf $(VENV) .make build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Sets $python to the first interpreter that starts and is new enough; PYTHON=... overrides the search.

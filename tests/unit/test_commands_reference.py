@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 #: Names that must exist.
 PROMISED = (
-    "new reset stop compress compact undo retry branch rewind title sessions restart resume model queue "
-    "status usage approve grants revoke why deny pair help"
+    "new reset stop compress compact undo retry branch rewind title sessions resume model queue "
+    "restart status usage approve grants revoke why deny pair help"
 )
 
 

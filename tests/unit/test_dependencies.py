@@ -32,6 +32,7 @@ BY_OTHER_MEANS = {
     "pytest-xdist": "plugin of pytest",
     "ruff": "program of make check",
     "schemathesis": "program that a test runs: a client that knows only our description",
+    "zensical": "program of make site",
 }
 #: Packages that few people install, imported only if a setting asks for them.
 LOADED_BY_NAME = {"ddgs", "openpyxl", "pypdf", "python-docx"}

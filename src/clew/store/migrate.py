@@ -13,6 +13,7 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, LiteralString, cast
 
+from clew.distribution import VERSION
 from clew.errors import StoreUnusable
 from clew.record import Record
 from clew.store.feature_migrations import migrate_features
@@ -131,9 +132,9 @@ def _reject_incompatible(known: list[Migration], applied: dict[int, str]) -> Non
     newest = max(applied, default=0)
     if newest > known[-1].number:
         raise StoreUnusable(
-            f"the store was written by a newer Clew (schema {newest}, this one knows "
-            f"{known[-1].number}): upgrade Clew, or point store.url at "
-            "another store; nothing was changed"
+            f"the store was written by a newer Clew (schema {newest}; this is Clew {VERSION}, "
+            f"which knows schema {known[-1].number}): upgrade Clew, restore a backup of this "
+            "version, or point store.url at another store; nothing was changed"
         )
     for migration in known:
         if applied.get(migration.number, migration.sha256) != migration.sha256:
