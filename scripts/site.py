@@ -74,7 +74,8 @@ def _pages(folder: str, names: str) -> list[dict[str, str]]:
 
 
 def _page(file: Path) -> dict[str, str]:
-    return {_read_title(file).replace("`", ""): file.relative_to(DOCS).as_posix()}
+    title = _read_title(file).replace("`", "").removeprefix("make soak ")
+    return {title: file.relative_to(DOCS).as_posix()}
 
 
 def _read_title(file: Path) -> str:

@@ -114,11 +114,11 @@ def run() -> Table:
         tools = folder / "tools/bin"
         subprocess.run([tools / "python", "-m", "pip", "install", "-q", "uv", "pipx"], check=True)
         bench = Bench(wheel=wheel, tools=tools, folder=folder)
-        rows = [
-            _try(bench, full, python, way)
-            for full, python in find_pythons().items()
-            for way in WAYS
-        ]
+        rows: list[tuple[object, ...]] = []
+        for full, python in find_pythons().items():
+            for way in WAYS:
+                rows.append(_try(bench, full, python, way))
+                print(*rows[-1], sep=" | ", flush=True)
         size = round(wheel.stat().st_size / 1e6, 2)
     return Table(
         title=f"Installation of the wheel ({size} MB)",

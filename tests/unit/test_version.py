@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from clew.cli.commands import root
 from clew.cli.version import find_commit, find_feature_schemas, format_version
 from clew.distribution import VERSION
 from clew.plugin.loading import load_named_features
@@ -29,6 +35,29 @@ def test_the_version_tells_the_commit_and_the_schemas_of_the_store(tmp_path: Pat
     assert lines[0] == f"clew {VERSION}"
     assert lines[1] == f"commit {find_commit() or 'unknown'}"
     assert lines[2] == f"store schema {newest}{told}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/install.md", "docs/how-to/upgrade.md"])
+def test_every_command_of_a_page_exists_and_takes_its_options(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    blocks = blocks.replace("\\\n", " ")
+    targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    wanted = [line.split()[1] for line in re.findall(r"^make .*$", blocks, re.MULTILINE)]
+    assert set(wanted) <= targets
+    for line in re.findall(r"^clew .*$", blocks, re.MULTILINE):
+        words = shlex.split(line, comments=True)[1:]
+        # Parsed to the last command, which is not run.
+        done = CliRunner().invoke(root, [*_without_arguments(words), "--help"])
+        assert done.exit_code == 0, (line, done.output)
+
+
+def _without_arguments(words: list[str]) -> list[str]:
+    """Return a command line up to the name of its command; options before it have a value."""
+    options = 0
+    while words[options].startswith("--set") or words[options].startswith("--home"):
+        options += 2
+    return [] if words[options].startswith("-") else words[: options + 1]
 
 
 def test_the_bill_of_materials_names_each_pin_and_each_vendored_package_and_is_repeatable() -> None:
