@@ -44,7 +44,7 @@ DASHBOARD = (
     Mutation(
         name="dashboard-logout",
         mechanism="connections end with the login of their browser",
-        file="src/clew/api/rpc/websocket.py",
+        file="src/clew/api/caller.py",
         old="    while await caller.is_valid():  # noqa: ASYNC110\n",
         new="    while True:  # noqa: ASYNC110\n",
         test=f"{_LOGINS}a_code_logs_one_browser_in_and_its_login_is_listed_and_revoked[sqlite]",
