@@ -17,6 +17,9 @@ T = TypeVar("T")
 #: of a test, so that what fails is the wait, with its reason, and not the whole process.
 PATIENCE = float(os.environ.get("CLEW_TEST_PATIENCE", "120"))
 
+#: Each look costs what others need to get on: the longer a wait lasts, the rarer it looks.
+_GROWTH, _LONGEST_PAUSE = 1.2, 0.1
+
 
 async def wait_until(
     condition: Callable[[], Awaitable[T] | T],
@@ -35,8 +38,9 @@ async def wait_until(
     try:
         async with limit:
             # Nothing announces it: that is what this module is for.
-            while not (found := await _value(condition)):  # noqa: ASYNC110
+            while not (found := await _value(condition)):
                 await asyncio.sleep(pause)
+                pause = min(_GROWTH * pause, _LONGEST_PAUSE)
             return found
     except TimeoutError:
         if not limit.expired():
@@ -58,6 +62,7 @@ def block_until(
         if time.monotonic() > end:
             raise AssertionError(_complaint(condition, what, seconds))
         time.sleep(pause)
+        pause = min(_GROWTH * pause, _LONGEST_PAUSE)
     return found
 
 

@@ -125,7 +125,11 @@ class OperationRegistry:
     """Collects operations until the server is built."""
 
     def __init__(self, entries: Iterable[AnyOperation | Endpoint] = ()) -> None:
-        self._entries = list(entries)
+        self._entries = list[AnyOperation | Endpoint]()
+        self._names = set[str]()
+        self._forms = set[tuple[str, str]]()
+        for entry in entries:
+            self.add(entry)
 
     def add(self, entry: AnyOperation | Endpoint) -> None:
         """
@@ -133,13 +137,15 @@ class OperationRegistry:
 
         :raises UsageError: if its name or one of its HTTP forms is taken
         """
-        if not isinstance(entry, Endpoint) and self.build().get(entry.name) is not None:
-            raise UsageError(f"there is an operation {entry.name!r} already")
-        forms = [form for each in self._entries for form in _http_forms(each)]
-        for method, path in _http_forms(entry):
-            if (method, path) in forms:
-                raise UsageError(f"there is an operation {method} {path} already")
+        names = set[str]() if isinstance(entry, Endpoint) else {entry.name}
+        forms = _http_forms(entry)
+        taken = [repr(name) for name in names & self._names]
+        taken += [f"{method} {path}" for method, path in forms if (method, path) in self._forms]
+        if taken:
+            raise UsageError(f"there is an operation {taken[0]} already")
         self._entries.append(entry)
+        self._names |= names
+        self._forms.update(forms)
 
     def build(self) -> Operations:
         return Operations(tuple(self._entries))
