@@ -16,7 +16,7 @@ from tests.acceptance.program import Clew
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, FilePayload
 
     from clew.testing import ProviderRequest, Reply
 
@@ -279,6 +279,11 @@ def test_messages_are_queued_changed_and_taken_back_and_a_turn_is_stopped(
         visit.expect_answer("you said: next, changed")
         visit.expect_rest()
         assert [text.strip() for text in visit.texts("user")] == ["slowly, please", "next, changed"]
+        small: FilePayload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"}
+        page.locator("input[type=file]").set_input_files([small, {**small, "name": "b.txt"}])
+        expect(page.locator(".attachments .file")).to_have_count(2)
+        press(page.get_by_role("button", name="Remove a.txt"))
+        expect(page.locator(".attachments .file")).to_have_text(["b.txt"])
 
 
 def test_a_message_is_rewound_sent_again_and_branched_from(

@@ -20,6 +20,8 @@ const FIRST_PAUSE = 250
 const LONGEST_PAUSE = 5000
 /** Milliseconds within which a connection that seems to be up has to answer. */
 const PROBE_PATIENCE = 5000
+/** Bytes that the gateway takes at once. */
+const MOST_BYTES = 16 * 1024 * 1024
 /** The server's word for a login that does not hold any more. */
 const CLOSE_LOGGED_OUT = 4401
 
@@ -43,6 +45,9 @@ export class CallFailed extends Error {
     return REPEATABLE.has(this.code)
   }
 }
+
+/** @param {string} frame */
+const isTooLarge = (frame) => frame.length > MOST_BYTES / 4 && new Blob([frame]).size > MOST_BYTES
 
 const lost = () => new CallFailed(-32012, "the connection was lost before the answer")
 
@@ -241,7 +246,12 @@ export class RpcClient {
     const socket = this.#socket
     if (!socket || socket.readyState !== WebSocket.OPEN) return Promise.reject(lost())
     const id = ++this.#lastId
-    socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} }))
+    const frame = JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} })
+    // The gateway would close the connection, and the same would be sent for ever.
+    if (isTooLarge(frame)) {
+      return Promise.reject(new CallFailed(-32600, "larger than 16 MB with its files: send them in several messages"))
+    }
+    socket.send(frame)
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
   }
 

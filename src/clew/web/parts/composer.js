@@ -33,6 +33,21 @@ async function readFile(file) {
   return { name: file.name || "picture.png", media_type: file.type || "application/octet-stream", data: btoa(binary) }
 }
 
+/**
+ * Keep what is written for when the page is loaded again.
+ *
+ * @param {string} place
+ * @param {string} text
+ */
+function keepDraft(place, text) {
+  try {
+    if (text) sessionStorage.setItem(place, text)
+    else sessionStorage.removeItem(place)
+  } catch {
+    // Too large: it is kept as long as the page.
+  }
+}
+
 /** @param {ComposerProps} props */
 export function Composer({ draftKey, isRunning, send, stop, footer }) {
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null))
@@ -48,8 +63,7 @@ export function Composer({ draftKey, isRunning, send, stop, footer }) {
     if (matchMedia("(hover: hover)").matches) field.current?.focus()
   }, [draftKey])
   useEffect(() => {
-    if (text) sessionStorage.setItem(DRAFT_PREFIX + draftKey, text)
-    else sessionStorage.removeItem(DRAFT_PREFIX + draftKey)
+    keepDraft(DRAFT_PREFIX + draftKey, text)
   }, [text])
   const inserted = insertion.value
   useEffect(() => {
@@ -68,7 +82,8 @@ export function Composer({ draftKey, isRunning, send, stop, footer }) {
 
   /** @param {Iterable<File>} given */
   const attach = async (given) => {
-    for (const file of given) {
+    // The browser empties its list once the event is over.
+    for (const file of [...given]) {
       if (file.size > MOST_BYTES) {
         showToast(`${file.name} is larger than 8 MB`, { isError: true })
       } else {
