@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import structlog
 
@@ -33,7 +34,10 @@ def main() -> int:
     total, wrong, begun, seed = Report(seed=args.seed), 0, time.perf_counter(), args.seed
     report = total
     while seed == args.seed or total.turns < args.turns:
-        report = run_seed(seed, size, trace=args.trace)
+        report = run_seed(seed, size, trace=args.trace, facts=args.facts is not None)
+        if args.facts is not None:
+            with Path(args.facts).open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(fact) + "\n" for fact in report.facts)
         add(total, report)
         if args.twice and run_seed(seed, size).digest != report.digest:
             report.wrong.append("the second time it was different")
@@ -62,6 +66,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--rooms", type=int, default=5)
     parser.add_argument("--messages", type=int, default=60)
     parser.add_argument("--every", type=int, default=20)
+    parser.add_argument("--facts", help="file for what happened, a line for each fact")
     for name in ("trace", "twice", "shrink", "stop"):
         parser.add_argument(f"--{name}", action="store_true")
     return parser.parse_args()

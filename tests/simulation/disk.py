@@ -36,6 +36,10 @@ class _SortedTopics(Topics):
         return iter(sorted(super().__iter__()))
 
 
+def _ignore(*_: object) -> None:
+    """Tell nobody."""
+
+
 def _connect() -> apsw.Connection:
     connection = apsw.Connection(":memory:", statementcachesize=512)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
@@ -67,6 +71,8 @@ class Disk:
         self.away_until = 0.0
         #: Called after each commit.
         self.on_commit: Callable[[], None] = lambda: None
+        #: Called after each job, with its name, arguments and outcome.
+        self.on_run: Callable[[str, tuple[Any, ...], object], None] = _ignore
 
     def open(self, connection: apsw.Connection) -> None:
         """Use a connection."""
@@ -134,11 +140,13 @@ class Call:
             return  # it never left the process
         if self.outcome.cancelled():
             return
-        value, error = None, None
+        value: Any = None
+        error: BaseException | None = None
         if self.loop.time() < store.disk.away_until or chances.fault("store unavailable"):
             error = StoreUnavailable(_GONE)
         else:
             value, error = self.run()
+            store.disk.on_run(getattr(self.job, "__name__", ""), self.args, error or value)
             if self._writes and error is None and chances.fault("answer of a commit lost"):
                 error = StoreUnavailable(_GONE)
         late = 2.0 if chances.fault("slow store") else 0.004
@@ -247,7 +255,7 @@ class SimStore(Store):
         self.disk.alive.difference_update(self._owners)
         if not self._closed and not self.is_dead:
             self._loop.call_later(
-                self.disk.chances.delay(2.0), self._prove, context=self.disk.world
+                0.5 + 2.0 * self.disk.chances.random.random(), self._prove, context=self.disk.world
             )
 
     def _prove(self) -> None:

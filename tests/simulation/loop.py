@@ -38,9 +38,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._lines: dict[str, deque[asyncio.Handle]] = {}
         self._dead: set[str] = set()
         self._frozen: set[str] = set()
-        self._doomed: dict[str, int] = {}
-        #: Called when a process dies after its last step.
-        self.on_doom: Callable[[str], None] = lambda _: None
+        self._awaited: dict[str, tuple[int, Callable[[], None]]] = {}
         #: What a dead process had; it is not ended, since nothing of it may run any more.
         self._remains: list[object] = []
         self._tasks: list[asyncio.Task[Any]] = []
@@ -97,7 +95,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.steps += 1
         if not handle.cancelled():
             cast("Any", handle)._run()
-        if name in self._doomed:
+        if name in self._awaited:
             self._count_down(name)
 
     def _sort_ready(self) -> None:
@@ -126,21 +124,22 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._now = max(self._now, scheduled[0].when())
 
     def _count_down(self, name: str) -> None:
-        self._doomed[name] -= 1
-        if self._doomed[name] <= 0:
-            del self._doomed[name]
-            self.on_doom(name)
+        left, callback = self._awaited.pop(name)
+        if left > 1:
+            self._awaited[name] = left - 1, callback
+        else:
+            callback()
 
     # What fate does to processes
 
-    def doom(self, name: str, steps: int) -> None:
-        """Have ``on_doom`` called for a process after so many of its steps."""
-        self._doomed[name] = steps
+    def after_steps(self, name: str, steps: int, callback: Callable[[], None]) -> None:
+        """Have a function called once a process has made so many more steps."""
+        self._awaited[name] = steps, callback
 
     def kill(self, name: str) -> None:
         """Never run anything of a process again."""
         self._dead.add(name)
-        self._doomed.pop(name, None)
+        self._awaited.pop(name, None)
         self._remains.append(self._lines.pop(name, None))
 
     def is_dead(self, name: str) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from clew.store.contract import Tx
+    from tests.simulation.facts import Facts
     from tests.simulation.people import Said
     from tests.simulation.world import World
 
@@ -50,6 +51,8 @@ class Watch:
         self.checks = 0
         self.effects = Counter[str]()
         self.complaints: list[str] = []
+        #: For a judge from elsewhere, where one listens.
+        self.facts: Facts | None = None
 
     def complain(self, sentence: str) -> None:
         """Keep what is wrong; the run ends at the next step."""
@@ -59,6 +62,8 @@ class Watch:
     def committed(self) -> None:
         """After a commit: the invariants, each time or each n-th."""
         self._commits += 1
+        if self.facts is not None:
+            self.facts.committed()
         if self._commits % self._every == 0:
             self.checks += 1
             self._world.disk.run(self._find_fast)
@@ -70,6 +75,8 @@ class Watch:
     def acted(self, tool: str, call: str) -> None:
         """A tool has its effect."""
         self.effects[call] += 1
+        if self.facts is not None:
+            self.facts.acted(tool, call)
         self._world.chances.note(f"{PROCESS.get()} {tool} {call}")
         if EFFECTS[tool] in ("once", "ask") and self.effects[call] > 1:
             self.complain(f"{tool} {call} has had its effect {self.effects[call]} times")
@@ -88,6 +95,8 @@ class Watch:
             self.complain(f"the provider is sent twice: {doubled}")
         if wrong := unpaired(messages):
             self.complain(wrong)
+        if self.facts is not None and ids is not None:
+            self.facts.tell("request", str(ids.turn), valid=wrong is None, reason=wrong or "")
         if ids is not None:
             try:
                 self._world.disk.run(self._compare, str(ids.conversation), shape)

@@ -12,6 +12,7 @@ import traceback
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from clew.engine import process
 from clew.record import Record
 from tests.simulation.chances import Chances
 from tests.simulation.disk import Disk
+from tests.simulation.facts import Facts
 from tests.simulation.gateways import Gateway
 from tests.simulation.loop import NothingLeft, VirtualLoop, context_of
 from tests.simulation.people import People, plan_deeds
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
 #: Virtual seconds after the last deed in which everything must have come to an end.
 _PATIENCE = 900.0
 _FATES = {
-    "crash": 5, "crash in the middle": 8, "pause": 4, "restart": 3, "clock jump": 2, "outage": 2,
-    "proof of life lost": 2,
+    "crash": 3, "crash in the middle": 8, "pause": 4, "pause in the middle": 6, "restart": 2,
+    "clock jump": 2, "outage": 1, "proof of life lost": 5,
 }  # fmt: skip
 
 
@@ -76,6 +78,7 @@ class Report:
     wrong: list[str] = field(default_factory=list[str])
     digest: str = ""
     trace: list[str] | None = None
+    facts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 @functools.cache
@@ -94,7 +97,6 @@ class World:
         self.chances.lines = [] if trace else None
         self.settings = _settings()
         self.loop = VirtualLoop(self.chances.order)
-        self.loop.on_doom = self._die
         self.disk = Disk(self.loop, self.chances)
         self.watch = Watch(self, every=size.every)
         self.disk.on_commit = self.watch.committed
@@ -111,7 +113,7 @@ class World:
     def _draw_fates(self, size: Size) -> list[Fate]:
         plan = self.chances.plan
         length = sum(deed.pause for deed in self.deeds) / size.rooms * 2
-        kinds = plan.choices([*_FATES], [*_FATES.values()], k=max(1, round(length / 6)))
+        kinds = plan.choices([*_FATES], [*_FATES.values()], k=max(1, round(length / 2.5)))
         return sorted(
             (
                 Fate(
@@ -153,20 +155,28 @@ class World:
                 gateway.crash()
                 self._boot_later(gateway)
             case "crash in the middle":
-                self.loop.doom(gateway.process, 1 + round(fate.amount**2 * 400))
+                die = partial(self._die, gateway.process)
+                self.loop.after_steps(gateway.process, 1 + round(fate.amount**2 * 400), die)
             case "pause":
                 self._pause(gateway.process, 0.1 + 25.0 * fate.amount**2)
+            case "pause in the middle":
+                pause = partial(self._pause, gateway.process, 5.0 + 20.0 * fate.amount**2)
+                self.loop.after_steps(gateway.process, 1 + round(fate.amount * 100), pause)
             case "restart":
                 gateway.stop()
                 self._boot_when_over(gateway)
-            case "clock jump":
-                self.disk.jumped += round((fate.amount - 0.4) * 60_000)
-            case "outage":
-                self.disk.away_until = self.loop.time() + 15.0 * fate.amount**2
+            case "clock jump" | "outage":
+                self._befall_host(fate)
             case _:
                 for store in self.disk.stores:
                     if store.process == gateway.process:
                         store.lose_proof()
+
+    def _befall_host(self, fate: Fate) -> None:
+        if fate.kind == "clock jump":
+            self.disk.jumped += round((fate.amount - 0.4) * 60_000)
+        else:
+            self.disk.away_until = self.loop.time() + 15.0 * fate.amount**2
 
     def _pause(self, name: str, seconds: float) -> None:
         self.loop.freeze(name)
@@ -211,7 +221,7 @@ def _drop(*_: Any) -> Any:
 
 def run_seed(
     seed: int, size: Size | None = None, *, left_out: Collection[int] = (),
-    deeds: Collection[int] | None = None, trace: bool = False,
+    deeds: Collection[int] | None = None, trace: bool = False, facts: bool = False,
 ) -> Report:  # fmt: skip
     """Run one seed; ``left_out`` leaves out faults, ``deeds`` keeps only some deeds."""
     with _apart(seed):
@@ -219,6 +229,9 @@ def run_seed(
         if deeds is not None:
             world.deeds = [deed for n, deed in enumerate(world.deeds) if n in deeds]
         _listen(world)
+        if facts:
+            world.watch.facts = Facts(world.disk)
+            world.disk.on_run = world.watch.facts.ran
         try:
             world.loop.run_until_complete(world.live())
         except NothingLeft:
@@ -235,6 +248,7 @@ def _report(seed: int, world: World) -> Report:
         seed=seed, turns=turns, steps=world.loop.steps, checks=world.watch.checks,
         virtual=world.loop.time(), faults=world.chances.counts, happened=world.chances.happened,
         wrong=world.watch.complaints, digest=world.chances.digest, trace=world.chances.lines,
+        facts=[] if world.watch.facts is None else world.watch.facts.told,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ _APART = 1_000_000
 
 
 def run() -> tuple[Table, ...]:
-    return (_simulate(), *([] if _CHOSEN == "none" else [_mutate()]))
+    return (*([] if TURNS == 0 else [_simulate()]), *([] if _CHOSEN == "none" else [_mutate()]))
 
 
 def _start(folder: Path, *args: str) -> subprocess.Popen[str]:
