@@ -1,8 +1,8 @@
 """
 Replay the facts of the simulation into the core of ``remit-contract``, and print its verdicts.
 
-Runs in an environment of its own: ``python _remit_judge.py FACTS``. A turn is a thread, its steps are
-the tasks, an approval is an interrupt.
+Runs in an environment of its own: ``python _remit_judge.py FACTS``. A turn is a thread, its
+steps are the tasks, an approval is an interrupt.
 """
 
 # pyright: basic, reportMissingImports=false

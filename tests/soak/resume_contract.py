@@ -37,7 +37,8 @@ def run() -> Table:
         python, facts = _install(folder / "venv"), folder / "facts.jsonl"
         simulated = subprocess.run(
             [sys.executable, "-m", "tests.simulation", "--turns", TURNS, "--facts", str(facts)],
-            env={**os.environ, "PYTHONHASHSEED": "0"}, stdout=subprocess.PIPE, text=True, check=False,
+            env={**os.environ, "PYTHONHASHSEED": "0"}, stdout=subprocess.PIPE,
+            text=True, check=False,
         )  # fmt: skip
         told = _judge(python, facts)
         doubled = folder / "doubled.jsonl"
