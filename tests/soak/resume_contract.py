@@ -53,7 +53,7 @@ def run() -> Table:
     rows.append(("", "refused, or decided otherwise", len(told["refused"])))
     rows.append(("", "refused where each fact is told twice", len(twice["refused"])))
     return Table(
-        title=f"remit-contract {VERSION} on {TURNS} simulated turns",
+        title=f"remit-contract {VERSION} on {TURNS} simulated turns or more",
         columns=("property", "what is judged", "facts"),
         rows=tuple(rows),
         passed=not told["refused"] and bool(twice["refused"]) and simulated.returncode == 0,
