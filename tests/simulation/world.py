@@ -205,8 +205,8 @@ class World:
             if self.loop.time() > ends:
                 self.watch.complain("some messages never came to an end")
             await asyncio.sleep(0.05)
-        if work.done():
-            work.result()
+        if work.done() and (error := work.exception()) is not None:
+            self.watch.complain(f"a client got {error!r}")
         if not self.watch.complaints:
             self.watch.finish(self.people.said, self.people.deleted)
 
