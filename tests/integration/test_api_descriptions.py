@@ -99,6 +99,7 @@ PATHS = {
     "/api/checks/repair": {"post"},
     "/api/doctor": {"post"},
     "/api/backups": {"get", "post"},
+    "/api/backups/verify": {"post"},
     "/api/log": {"get"},
     "/api/plugins": {"get"},
     "/api/tools": {"get"},

@@ -36,6 +36,8 @@ BY_OTHER_MEANS = {
 }
 #: Packages that few people install, imported only if a setting asks for them.
 LOADED_BY_NAME = {"ddgs", "openpyxl", "pypdf", "python-docx"}
+#: Packages of programs that a soak runs in an environment of their own.
+INSTALLED_APART = {"remit"}
 #: Imported names that come with a dependency that we declare, and with which.
 PART_OF = {
     "_typeshed": "types only, in the type checker",
@@ -71,7 +73,9 @@ def _imported(folder: str) -> frozenset[str]:
             names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.partition(".")[0])
-    return frozenset(names - {"bench", "clew", "scripts", "tests"} - sys.stdlib_module_names)
+    return frozenset(
+        names - {"bench", "clew", "scripts", "tests"} - INSTALLED_APART - sys.stdlib_module_names
+    )
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -69,6 +69,11 @@ class _Worker:
         #: Consecutive failures to store its work.
         self.failures = 0
 
+    def fail(self) -> float:
+        """Count a failure; return the seconds to wait before the next attempt."""
+        self.failures += 1
+        return min(_RETRY_PAUSE * 2**self.failures, _MAX_RETRY_PAUSE)
+
 
 class ConversationWorkers:
     """The workers of one process, started where there is work."""
@@ -229,8 +234,12 @@ class ConversationWorkers:
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
             # Otherwise the model would be asked, and paid, again for what cannot be stored.
             self._report_store_failure(conversation, error)
-            actor.failures += 1
-            return min(_RETRY_PAUSE * 2**actor.failures, _MAX_RETRY_PAUSE)
+            return actor.fail()
+        except LeaseLost as error:
+            # Paused for too long, with a command: whoever has the lease executes it, and it is
+            # found here again if nobody has.
+            log.warning("work_taken_over", conversation=conversation, error=str(error))
+            return actor.fail()
         finally:
             actor.is_requesting_model = False
         actor.failures = 0
