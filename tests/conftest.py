@@ -32,7 +32,12 @@ __all__ = ["pytest_addoption"]
 HOME = "CLEW_TEST_POSTGRES_HOME"
 
 settings.register_profile(
-    "dev", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "dev",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    # ``HYPOTHESIS_PROFILE=explore`` seeks for longer.
+    max_examples=30,
 )
 # A red run should be the doing of the change at hand; new examples are sought at the desk.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None)

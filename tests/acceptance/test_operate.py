@@ -225,8 +225,11 @@ def test_a_process_is_read_beside_the_talk_gets_input_and_is_stopped(
         press(beside.get_by_role("button", name="Output: echo aside"))
         expect(beside).to_have_count(0)
         expect(page.locator("#composer")).to_be_focused()
+        # A new conversation: the end of what was stopped is told in this one, and answered.
+        page.goto(f"{gateway.url}/#/new")
+        expect(page.locator(".answer")).to_have_count(0)
         visit.say("start echo ready; cat")
-        expect(page.locator(".answer", has_text="result:")).to_have_count(2)
+        visit.expect_answer("result:")
         open_page(visit, "processes")
         row = row_of(page, "echo ready").first
         choose(row, "Output")

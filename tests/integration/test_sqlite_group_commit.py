@@ -61,7 +61,9 @@ def appending(item: str, **kwargs: Any) -> Job:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    # On a busy machine a batch would be ended before its last job.
+    monkeypatch.setattr("clew.store.sqlite.group_commit.MAX_BATCH_SECONDS", 60.0)
     prepare_file(tmp_path / "clew.db", run_dir=tmp_path / "run")
     connection = open_writer(tmp_path / "clew.db")
     bench = Bench(connection, tmp_path / "run")

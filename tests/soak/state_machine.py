@@ -9,7 +9,7 @@ from tests.contract.test_state_machine import EXAMPLES, explore
 from tests.soak import Table
 from tests.soak._stores import fresh, server
 
-FACTOR = int(os.environ.get("CLEW_SOAK_FACTOR", "40"))
+FACTOR = int(os.environ.get("CLEW_SOAK_FACTOR", "120"))
 
 
 def run() -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,14 @@ def _references(value: Any) -> set[str]:
     return set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(value)))
 
 
+@cache
+def _described() -> list[Any]:
+    return build_openrpc("0", METHODS)["methods"]
+
+
 @pytest.mark.parametrize("method", METHODS, ids=[method.name for method in METHODS])
 def test_a_method_is_described_by_names_that_its_arguments_have(method: Any) -> None:
-    (told,) = [one for one in build_openrpc("0", METHODS)["methods"] if one["name"] == method.name]
+    (told,) = [one for one in _described() if one["name"] == method.name]
     assert [param["name"] for param in told["params"]] == list(method.params.model_fields)
     assert told["summary"].endswith(".")
     json.dumps(told)

@@ -1,0 +1,54 @@
+"""
+Tests that prove again what others prove: left out by ``make test``, not by ``make soak suite``.
+
+Each was among those that take the most time; what is kept shows the same in less.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What the id of a test contains, as a regular expression, and what proves the same.
+PROVED_ELSEWHERE: Final[Mapping[str, str]] = {
+    r"test_workspace_conformance\.py::.*test_(?!commands_and_files|bytes_round|writes_go|exists)": (
+        "four of its rules; all of them in `make soak workspaces`"
+    ),
+    r"test_on_a_phone_everything_fits_and_keeps_nobody_out\[dark\]": "the light colours",
+    r"test_no_way_back_leads_to_what_was_forgotten\[(sqlite-False|postgres-True)\]": (
+        "the same ways on the other database"
+    ),
+    r"test_a_store_that_makes_every_write_twice.*\[(interrupt|collect|steer|reject)\]": (
+        "the rules queue and rollback; all in `make soak double_text`"
+    ),
+    r"test_double_text\.py::.*-(DoubleText\.)?(?i:reject|collect|steer|rollback)\]": (
+        "the rules queue and interrupt; all in `make soak double_text`"
+    ),
+    r"test_the_main_model_summarises_at_once_if_the_summariser_fails\[(unknown|refused)\]": "hangs",
+    r"test_a_failure_that_continues_is_reported.* in a stream\]": (
+        "the same failures without a stream, and in a stream those that pass"
+    ),
+    r"test_the_way_back_through_a_long_conversation_is_drawn_whole\[\(80, 24\)\]": "40x10",
+    r"test_commands_in_the_background_have_a_line_while_they_run\[\(40, 10\)\]": "80x24",
+    r"test_a_command_that_somebody_waits_for_ends.*\[(host|landlock)\]": "bubblewrap",
+    r"test_it_is_named_with_the_nearest_that_there_is\[.*-doctor --offline\]": "config check",
+    r"test_a_key_before_the_screen_is_built.*\[(the summary|a text|the keys|a list)\]": (
+        "the question and the conversations"
+    ),
+    r"test_an_overflow_compacts_once_and_repeats_the_step\[responses\]": "chat and messages",
+    r"test_b175_a_refused_tool_call_compacts_nothing_and_ends_clearly\[responses\]": "as above",
+    r"test_b024_a_context_over_the_threshold_is_compacted_within_one_turn\[responses\]": "as above",
+    r"test_b040_b042_b048_whatever_a_history_lacks.*responses": "as above",
+    r"test_older_pictures_become_a_line.*\[responses\]": "as above",
+    r"test_of_many_clients_in_one_conversation.*\[postgres\]": "SQLite; `make soak crowd`",
+    r"test_a_script_continues_with_the_result_of_what_was_allowed.*-dare\]": "the calls that pay",
+}
+_ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PROVED_ELSEWHERE))
+
+
+def is_proved_elsewhere(node: str) -> bool:
+    """Return whether a test proves what others prove in less time."""
+    return _ANY.search(node) is not None
