@@ -38,6 +38,8 @@ async def test_a_prompt_is_listed_and_sent_by_its_command(tmp_path: Path, store_
         conversation = await world.conversation()
         assert await world.store.read(is_tainted, conversation)
         assert "Ü-1 with {}" in await world.command("/my-files:Ü-1")
+        # Its turn is not cut off in the middle of a request by the end of the test.
+        await world.settle()
         assert "File is missing: /my-files:review file=…" in await world.command("/my-files:review")
         assert "no prompt 'reviev'; there are" in await world.command("/my-files:reviev x")
         assert "no MCP server 'files'" in await world.command("/files:review")
