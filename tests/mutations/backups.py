@@ -21,9 +21,9 @@ BACKUPS = (
     Mutation(
         name="backup-seal",
         mechanism="a restore compares the checksum",
-        file=f"{_STORE}/backup/restore.py",
-        old=("            read_seal(file, tell)\n"),
-        new="            pass\n",
+        file=f"{_STORE}/backup/verify.py",
+        old=("    _read_seal(file, tell)\n"),
+        new="",
         test=f"{_RESTORE}one_flipped_bit_is_found_wherever_it_is",
     ),
     Mutation(

@@ -12,6 +12,7 @@ from clew.commands.registry import (
     CommandContext,
     CommandRegistry,
 )
+from clew.distribution import VERSION
 
 
 async def _show_help(ctx: CommandContext, argument: str) -> ChatCommandReply:
@@ -165,6 +166,7 @@ BUILTIN_COMMANDS = (
         control=True,
         operator=True,
         run=restart_commands.restart_gateway,
+        interrupted_reply=f"The gateway has restarted: this is Clew {VERSION}.",
     ),
     ChatCommand(
         name="help", arguments="[command]", help="show this list", control=True, run=_show_help

@@ -136,6 +136,8 @@ class ChatCommand(Record):
     control: bool = False
     #: Only for operators.
     operator: bool = False
+    #: Reply of the next process where this one ended before its own; a general notice without it.
+    interrupted_reply: str | None = None
     #: ``/ONE:TWO …`` is a call of it with the argument ``ONE TWO …``.
     takes_prefixed: bool = False
     run: Callable[[CommandContext, str], Awaitable[ChatCommandReply]]

@@ -173,7 +173,7 @@ class ConversationWorkers:
                 actor.has_more = False
                 await self._run_next(conversation, actor)
         except Exception as error:  # one conversation's failure must not stop the others
-            if isinstance(error, (NotFound, LeaseLost)) and await self._is_deleted(conversation):
+            if isinstance(error, NotFound) and await self._is_deleted(conversation):
                 # Deleted meanwhile: nothing is left to do.
                 log.info("conversation_gone", conversation=conversation)
             else:

@@ -31,7 +31,6 @@ from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.message_order import WrittenMessage
 from clew.core.route import MAIN_AGENT, Route
 from clew.core.scope import scope_of
-from clew.distribution import VERSION
 from clew.engine.channel_inbox import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
@@ -41,7 +40,7 @@ from clew.wording import format_approval_state, format_button_reply
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
 
-    from clew.commands.registry import CommandRegistry
+    from clew.commands.registry import ChatCommand, CommandRegistry
     from clew.core.double_text import DoubleText
     from clew.core.inbox import InboxItem
     from clew.engine.engine import Engine
@@ -67,14 +66,6 @@ INTERRUPTED_NOTICE = (
     "A restart came before the answer to {command}, so it may or may not have been carried out. "
     "/status shows the current state."
 )
-
-
-def _describe_interrupted(command: str) -> str:
-    """Return the reply to a command to which the process before this one did not reply."""
-    match = COMMAND_PATTERN.fullmatch(command.strip())
-    if match and match[1].lower() == "restart":
-        return f"The gateway has restarted: this is Clew {VERSION}."
-    return INTERRUPTED_NOTICE.format(command=command.split(maxsplit=1)[0])
 
 
 class ChannelPolicy(Record):
@@ -115,11 +106,22 @@ class Router:
         await self._engine.pairing.apply_policy(self._account, self._policy.access_policy)
         for command in await self._engine.channel_inbox.list_interrupted_commands():
             if self._is_ours(command):
-                told = _describe_interrupted(command.text)
+                told = self._describe_interrupted(command.text)
                 await self._engine.channel_inbox.end_command(command.id, told)
         for item in await self._engine.channel_inbox.list_awaiting_files():
             if self._is_ours(item):
                 self._spawn_task(self._refetch_files(item))
+
+    def _describe_interrupted(self, text: str) -> str:
+        """Return the reply to a command to which the process before this one did not reply."""
+        command = self._find_command(text)
+        if command is not None and command.interrupted_reply is not None:
+            return command.interrupted_reply
+        return INTERRUPTED_NOTICE.format(command=text.split(maxsplit=1)[0])
+
+    def _find_command(self, text: str) -> ChatCommand | None:
+        match = COMMAND_PATTERN.fullmatch(text.strip())
+        return self._commands.find_command(match[1]) if match else None
 
     def _is_ours(self, item: InboxItem) -> bool:
         account = json.loads(item.payload).get("account")
@@ -264,8 +266,7 @@ class Router:
 
     async def _start_command(self, heard: MessageReceived) -> None:
         route = self._route_of(heard)
-        name = heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0]
-        named = self._commands.find_command(name)
+        named = self._find_command(heard.text)
         who = self._sender_of(heard, trusted=named is not None and named.name in _TRUSTED_COMMANDS)
         found = await self._engine.channel_inbox.begin_command(heard, who=who, route=route)
         if not isinstance(found, AcceptResult):

@@ -91,7 +91,7 @@ class LineageSessionShape(WireModel):
 
 
 class LineageShape(WireModel):
-    """Where a conversation comes from, its sessions in order, and its branches."""
+    """The origin of a conversation, its sessions in order, and its branches."""
 
     conversation: str
     origin: RelativeShape | None

@@ -119,7 +119,7 @@ class Interrupted(WireModel):
 
 
 class CallShape(WireModel):
-    """What is known of a tool call; ``why`` says why it ran or did not."""
+    """Facts of a tool call; ``why`` says why it ran or did not."""
 
     tool: str
     effect: Literal["pure", "idempotent", "once", "ask"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RelativeFields(Protocol):
-    """What is shown of a conversation that another was branched from, or that was."""
+    """The shown fields of a conversation that another was branched from, or that was."""
 
     @property
     def id(self) -> str: ...

@@ -97,16 +97,16 @@ class VerifiedBackupShape(WireModel):
     repairable: list[str]
 
 
-class VerifyBackupParams(Params):
-    """The name of a backup in the folder."""
-
+class _NamedBackup(BaseModel):
     name: str = Field(min_length=1, max_length=100)
 
 
-class VerifyBackupRequest(RequestBody):
+class VerifyBackupParams(_NamedBackup, Params):
     """The name of a backup in the folder."""
 
-    name: str = Field(min_length=1, max_length=100)
+
+class VerifyBackupRequest(_NamedBackup, RequestBody):
+    """The name of a backup in the folder."""
 
 
 async def _list_backups(call: OperationCall, given: NoParams) -> BackupList:

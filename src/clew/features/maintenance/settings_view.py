@@ -33,7 +33,7 @@ _SECRET_TYPES: Final = ("secret", "table of secrets")
 
 
 class _Stored(Record):
-    """What the next start finds."""
+    """The settings that the next start finds."""
 
     #: By name; ``None`` if the settings could not be loaded.
     values: Mapping[str, EffectiveValue] | None

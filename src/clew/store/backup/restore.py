@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreNotEmpty, UsageError
 from clew.record import Record
-from clew.store.backup.verify import check_backup_file, read_seal, verify_contents
+from clew.store.backup.verify import verify_contents, verify_file
 from clew.store.copying.copy import CopySource
 from clew.store.copying.migrate_store import transfer_rows
 from clew.store.copying.tables import count_table_rows
-from clew.store.file_header import STORE
 from clew.store.migrate import find_pending_migrations, migrate_schema
 from clew.store.opening import open_staged_store, sqlite_path
 from clew.store.sqlite.staged_files import translate_os_errors
@@ -24,6 +22,7 @@ from clew.store.transactions.runtime_state import clear_runtime_state
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from datetime import datetime
 
     from clew.store.contract import Tx
     from clew.store.copying.copy import ProgressCallback
@@ -65,9 +64,7 @@ def restore_backup(
     """
     file = file.absolute()
     with translate_os_errors(file):
-        stamp = check_backup_file(file, sqlite_path(url, home=home))
-        if stamp != STORE:
-            read_seal(file, tell)
+        taken_at = verify_file(file, store=sqlite_path(url, home=home), tell=tell)
         with open_read_only(file) as kept, open_staged_store(url, home=home) as place:
             try:
                 place.check_publishable(replace=replace)
@@ -81,7 +78,6 @@ def restore_backup(
                     f"{error}: with --replace the backup takes its place, and it is kept under "
                     "another name"
                 ) from error
-    taken_at = datetime.fromtimestamp(stamp, UTC) if stamp != STORE else None
     return RestoreResult(
         file=file,
         taken_at=taken_at,

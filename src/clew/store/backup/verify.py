@@ -45,26 +45,32 @@ def verify_backup(file: Path, *, tell: ProgressCallback) -> VerifiedBackup:
     """
     file = file.absolute()
     with translate_os_errors(file):
-        stamp = check_backup_file(file, None)
-        if stamp != STORE:
-            read_seal(file, tell)
+        taken_at = verify_file(file, store=None, tell=tell)
         with open_read_only(file) as kept:
             repairable = verify_contents(kept, tell)
             counts = kept.read(count_table_rows)
         size = file.stat().st_size
-    taken_at = datetime.fromtimestamp(stamp, UTC) if stamp != STORE else None
     return VerifiedBackup(
         file=file, taken_at=taken_at, size=size, counts=counts, repairable=repairable
     )
 
 
-def check_backup_file(file: Path, store: Path | None) -> int:
+def verify_file(file: Path, *, store: Path | None, tell: ProgressCallback) -> datetime | None:
     """
-    Return the stamp of a finished backup, which is not the store itself.
+    Return when a finished backup was taken, once all its bytes are read; ``None`` for a plain copy.
 
     :raises UsageError: if the file is missing, or is the store
     :raises StoreUnusable: if it is not a finished backup
+    :raises StoreDamaged: if its checksum is another
     """
+    stamp = _read_stamp(file, store)
+    if stamp == STORE:
+        return None
+    _read_seal(file, tell)
+    return datetime.fromtimestamp(stamp, UTC)
+
+
+def _read_stamp(file: Path, store: Path | None) -> int:
     if not file.exists():
         before = files.older_path(file, 1)
         hint = f"; {before} is an older backup" if before.exists() else ""
@@ -83,8 +89,7 @@ def check_backup_file(file: Path, store: Path | None) -> int:
     return stamp
 
 
-def read_seal(file: Path, tell: ProgressCallback) -> None:
-    """Read all bytes of a backup; raise ``StoreDamaged`` if their checksum is another."""
+def _read_seal(file: Path, tell: ProgressCallback) -> None:
     tell(f"reading {file}", 0, 0)
     try:
         files.verify_seal(file)

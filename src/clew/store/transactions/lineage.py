@@ -35,7 +35,7 @@ class Relative(Record):
 
 
 class Lineage(Record):
-    """Where a conversation comes from, what became of it, and its sessions between."""
+    """The origin of a conversation, its branches, and its sessions between."""
 
     conversation: Conversation
     #: ``None`` if there is none, or if it is not here any more.

@@ -15,7 +15,7 @@ _DAY_MS: Final = 24 * 3600 * 1000
 
 
 class UsageKey(enum.Enum):
-    """What usage is grouped by."""
+    """The keys by which usage is grouped."""
 
     DAY = "day"
     MODEL = "model"

@@ -8,6 +8,7 @@ const NOTHING = { scope: "", channel: "", from: "", to: "" }
 
 export const filters = signal(/** @type {Filters} */ (NOTHING))
 export const isFiltered = computed(() => Object.values(filters.value).some(Boolean))
+
 export function clearFilters() {
   filters.value = NOTHING
 }
