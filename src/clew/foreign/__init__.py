@@ -1,0 +1,1 @@
+"""Conversations, memory, skills and jobs of other systems, as they stored them."""
