@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clew.core.ids import IdGenerator
 from clew.core.session import IDLE
 from clew.engine.exports import ConversationExporter
-from clew.engine.imports import ConversationImporter
+from clew.engine.imports import ConversationImporter, open_section
 from clew.testing import FakeProvider, Hang, echo
 from tests.contract.lifecycle.later import Later
 from tests.contract.lifecycle.product import (
@@ -338,7 +338,7 @@ async def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
         ConversationImporter(store, ids, version="0").register_owner() as imports,
     ):
         for outline in verified(export).conversations:
-            await imports.import_conversation(io.BytesIO(export), outline)
+            await imports.import_conversation(open_section(io.BytesIO(export), outline))
     async with running(here) as product:
         untold = {name for name, (_, told) in RECORDS.items() if not told}
 

@@ -16,7 +16,7 @@ from clew.core.scope import LOCAL
 from clew.core.turn import TurnOutcome
 from clew.engine import imports as importing
 from clew.engine.exports import ConversationExporter
-from clew.engine.imports import ConversationImporter, ImportOutcome, ImportResult
+from clew.engine.imports import ConversationImporter, ImportOutcome, ImportResult, open_section
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, hook_marks, leases
 from clew.store.transactions.grants import is_tainted
@@ -66,7 +66,9 @@ async def taken_in(store: Store, export: bytes, *, revive: bool = False) -> list
     assert found.findings == []
     async with ConversationImporter(store, ids, version="0").register_owner() as imports:
         taken = [
-            await imports.import_conversation(io.BytesIO(export), outline, revive=revive)
+            await imports.import_conversation(
+                open_section(io.BytesIO(export), outline), revive=revive
+            )
             for outline in found.conversations
         ]
         await imports.import_tombstones(found.tombstones)
@@ -329,7 +331,7 @@ async def test_routes_lead_to_what_was_taken_in_only_on_request(both: Both) -> N
         both.here.store.inner, ids, version="0"
     ).register_owner() as imports:
         (outline,) = verified(export).conversations
-        await imports.claim_routes(io.BytesIO(export), outline, taken)
+        await imports.claim_routes(open_section(io.BytesIO(export), outline), taken)
     assert await here.resolve_name(both.name) == name
     assert await here.resolve_name(other) != name
 
@@ -345,7 +347,7 @@ async def test_a_chat_learns_once_that_an_imported_conversation_continues_in_it(
         (taken,) = await taken_in(here, export)
         async with ConversationImporter(here, ids, version="0").register_owner() as imports:
             (outline,) = verified(export).conversations
-            await imports.claim_routes(io.BytesIO(export), outline, taken)
+            await imports.claim_routes(open_section(io.BytesIO(export), outline), taken)
     bodies = await here.read(lambda t: t.fetch_column("SELECT body FROM delivery"))
     assert [IMPORTED_NOTICE in body for body in bodies] == [True]
 
@@ -413,7 +415,7 @@ async def test_an_import_that_is_stopped_anywhere_leaves_whole_conversations_and
             stopping: Any = Stopping(store, writes)
             imports = ConversationImporter(stopping, ids, version="0")
             try:
-                await imports.import_conversation(io.BytesIO(export), outline)
+                await imports.import_conversation(open_section(io.BytesIO(export), outline))
             except Stopped:
                 pass
             else:

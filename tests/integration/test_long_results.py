@@ -16,7 +16,7 @@ from clew.core.ids import IdGenerator
 from clew.engine.compaction import CompactionPolicy
 from clew.engine.exports import ConversationExporter
 from clew.engine.fsck import StoreChecker
-from clew.engine.imports import ConversationImporter
+from clew.engine.imports import ConversationImporter, open_section
 from clew.store.opening import open_store
 from clew.store.transactions import attachments
 from clew.testing import Calls, Reply, ScriptedCall, Text
@@ -198,7 +198,7 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
             store, IdGenerator(lambda: 1), version="0"
         ).register_owner() as imports:
             for outline in found.conversations:
-                await imports.import_conversation(io.BytesIO(export), outline)
+                await imports.import_conversation(open_section(io.BytesIO(export), outline))
         assert await store.read(attachments.find_tool_result, source, call_id) == TEXT.encode()
         assert await store.read(invariants.check) == []
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from clew.core.export_format.verify import verify_export
 from clew.core.ids import IdGenerator
 from clew.engine.exports import ConversationExporter
-from clew.engine.imports import ConversationImporter
+from clew.engine.imports import ConversationImporter, open_section
 from clew.store.opening import open_store
 from tests.acceptance.program import CLEW, Clew
 from tests.contract import invariants
@@ -148,7 +148,8 @@ async def _take_in(store: Store, export: bytes) -> int:
     async with ConversationImporter(store, ids, version="soak").register_owner() as imports:
         source = io.BytesIO(export)
         taken = [
-            await imports.import_conversation(source, outline) for outline in found.conversations
+            await imports.import_conversation(open_section(source, outline))
+            for outline in found.conversations
         ]
         await imports.import_tombstones(found.tombstones)
     return sum(one.entries for one in taken)

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "sessions": LazyCommand(
         "clew.cli.sessions", "sessions", "List, search and change conversations."
     ),
+    "import": LazyCommand("clew.cli.move_in", "import_system", "Move in from another system."),
     "fsck": LazyCommand(
         "clew.cli.fsck", "fsck", "Check every conversation, and repair what can be repaired."
     ),

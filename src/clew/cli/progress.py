@@ -53,6 +53,34 @@ class ProgressBar:
             self._notes.redraw_line("")
 
 
+class RateLine:
+    """A terminal line that shows how much of a task is done, its rate, and the time left."""
+
+    def __init__(self, notes: Output, what: str, unit: str, *, total: int | None = None) -> None:
+        self._notes, self._what, self._unit, self._total = notes, what, unit, total
+        self._started, self._next = time.monotonic(), 0.0
+
+    def update(self, done: int) -> None:
+        """Show that ``done`` units are done."""
+        now = time.monotonic()
+        if self._notes.is_terminal and now >= self._next:
+            self._next = now + _REDRAW_INTERVAL
+            self._notes.redraw_line(self._describe(done, max(now - self._started, 0.001)))
+
+    def _describe(self, done: int, passed: float) -> str:
+        rate = done / passed
+        bar = f" {_render_bar(done, self._total)}" if self._total else ""
+        line = f"{self._what}{bar} {done:,} {self._unit}, {rate:,.0f}/s"
+        if not self._total or not rate:
+            return line
+        return f"{line}, {max(0.0, (self._total - done) / rate):,.0f} s left"
+
+    def clear_line(self) -> None:
+        """Remove the line before other output."""
+        if self._notes.is_terminal and self._next:
+            self._notes.redraw_line("")
+
+
 class StageProgressBar:
     """A progress bar for successive stages, each with its own total."""
 

@@ -17,7 +17,7 @@ from clew.cli.session_verify import EXPORT_FILE_TYPE, open_export, print_finding
 from clew.core.export_format.verify import verify_export
 from clew.core.ids import IdGenerator
 from clew.distribution import VERSION
-from clew.engine.imports import ConversationImporter, ImportOutcome
+from clew.engine.imports import ConversationImporter, ImportOutcome, open_section
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -138,9 +138,10 @@ class _ImportRun:
         self, imports: ConversationImporter, progress: ProgressBar
     ) -> None:
         for outline in self._verified.conversations:
-            taken = await imports.import_conversation(self._source, outline, revive=self._revive)
+            section = open_section(self._source, outline)
+            taken = await imports.import_conversation(section, revive=self._revive)
             if self._routes:
-                await imports.claim_routes(self._source, outline, taken)
+                await imports.claim_routes(section, taken)
             self._done.append(taken)
             self._done_entries += outline.entries
             progress.update(self._done_entries)

@@ -76,16 +76,20 @@ class ImportResult(Record):
 
 
 class ExportSection:
-    """One conversation in the file of an export, read from the file on each access."""
+    """One conversation to import; its records are read anew on each access."""
 
     def __init__(
         self,
-        source: ExportFile,
-        outline: ConversationSummary,
+        read: Callable[[], Iterator[TypedRecord]],
         *,
+        conversation: str,
+        entries: int,
+        withheld: bool = False,
         copy_origin: tuple[bytes, int] | None = None,
     ) -> None:
-        self._source, self.outline, self.copy_origin = source, outline, copy_origin
+        """``withheld``: some text of it was redacted, so that its hashes prove nothing."""
+        self._read, self.copy_origin = read, copy_origin
+        self.conversation, self.entries, self.withheld = conversation, entries, withheld
 
     def as_copy(self, mark: bytes, seq: int) -> ExportSection:
         """
@@ -94,20 +98,22 @@ class ExportSection:
         ``mark`` and ``seq`` identify the point where it diverged from the local
         conversation.
         """
-        return ExportSection(self._source, self.outline, copy_origin=(mark, seq))
+        return ExportSection(
+            self._read,
+            conversation=self.conversation,
+            entries=self.entries,
+            withheld=self.withheld,
+            copy_origin=(mark, seq),
+        )
 
     def iter_records(self) -> Iterator[TypedRecord]:
-        copy = None
-        if self.copy_origin is not None:
-            mark, seq = self.copy_origin
-            copy = IdRemapper(self.outline.conversation, mark=mark, origin_seq=seq)
-        self._source.seek(self.outline.offset)
-        kind = ""
-        while kind != "end":
-            said = parse_line(self._source.readline()[:-1])
-            kind = cast("str", said["type"])
-            record = decode_line(kind, said)
-            yield kind, record if copy is None else copy.copy_record(kind, record)
+        if self.copy_origin is None:
+            yield from self._read()
+            return
+        mark, seq = self.copy_origin
+        copy = IdRemapper(self.conversation, mark=mark, origin_seq=seq)
+        for kind, record in self._read():
+            yield kind, copy.copy_record(kind, record)
 
     def summarize_chain(self) -> ChainSummary:
         hashes: list[bytes] = []
@@ -118,6 +124,25 @@ class ExportSection:
             elif kind == "session":
                 sessions.append(record["id"])
         return ChainSummary(hashes=tuple(hashes), sessions=tuple(sessions))
+
+
+def open_section(source: ExportFile, outline: ConversationSummary) -> ExportSection:
+    """Return one conversation in the file of an export."""
+    return ExportSection(
+        lambda: _read_section(source, outline.offset),
+        conversation=outline.conversation,
+        entries=outline.entries,
+        withheld=outline.withheld,
+    )
+
+
+def _read_section(source: ExportFile, offset: int) -> Iterator[TypedRecord]:
+    source.seek(offset)
+    kind = ""
+    while kind != "end":
+        said = parse_line(source.readline()[:-1])
+        kind = cast("str", said["type"])
+        yield kind, decode_line(kind, said)
 
 
 class ConversationImporter:
@@ -159,7 +184,7 @@ class ConversationImporter:
             await shield_until_done(self._store.write(owners.mark_owner_ended, self._owner))
 
     async def import_conversation(
-        self, source: ExportFile, outline: ConversationSummary, *, revive: bool = False
+        self, section: ExportSection, *, revive: bool = False
     ) -> ImportResult:
         """
         Import one conversation; entries that exist here are not stored again.
@@ -169,7 +194,6 @@ class ConversationImporter:
 
         :raises StoreError: if the store fails; everything stored before stays
         """
-        section = ExportSection(source, outline)
         try:
             return await self._import_section(section, revive=revive)
         except OperationRefused:
@@ -180,13 +204,11 @@ class ConversationImporter:
             note = f"the store refuses it: {error}"
         return _build_result(section, ImportOutcome.FAILED, note=note)
 
-    async def claim_routes(
-        self, source: ExportFile, outline: ConversationSummary, taken: ImportResult
-    ) -> None:
+    async def claim_routes(self, section: ExportSection, taken: ImportResult) -> None:
         """Point the free routes at the imported conversation, and tell their chats."""
         if taken.outcome in (ImportOutcome.DELETED, ImportOutcome.FAILED):
             return
-        _, conversation = next(ExportSection(source, outline).iter_records())
+        _, conversation = next(section.iter_records())
         routes: list[str] = json.loads(conversation["routes"])
         await self._store.write(
             imports.claim_routes, ConversationId(taken.local_id), routes, notice=IMPORTED_NOTICE
@@ -202,15 +224,14 @@ class ConversationImporter:
         return new
 
     async def _import_section(self, section: ExportSection, *, revive: bool) -> ImportResult:
-        outline = section.outline
         here = await self._store.read(
-            imports.find_import_target, ConversationId(outline.conversation)
+            imports.find_import_target, ConversationId(section.conversation)
         )
         if here.deleted is not None:
             if not revive:
                 return _build_result(section, ImportOutcome.DELETED, note="it was deleted here")
             return await self._import_copy(
-                section.as_copy(b"deleted" + here.deleted, outline.entries)
+                section.as_copy(b"deleted" + here.deleted, section.entries)
             )
         log = section.summarize_chain()
         if here.log is None:
@@ -219,7 +240,7 @@ class ConversationImporter:
             case Relation.APART:
                 seq, mark = find_divergence(here.log, log)
                 return await self._import_copy(section.as_copy(mark, seq))
-            case Relation.BEHIND if outline.withheld:
+            case Relation.BEHIND if section.withheld:
                 return await self._import_copy(section.as_copy(b"withheld", len(here.log.hashes)))
             case Relation.BEHIND:
                 return await self._append_missing(section, here.log, ImportOutcome.EXTENDED)
@@ -227,15 +248,14 @@ class ConversationImporter:
                 return _build_result(section, ImportOutcome.UNCHANGED)
 
     async def _import_new(self, section: ExportSection, log: ChainSummary) -> ImportResult:
-        outline = section.outline
-        if outline.withheld:
+        if section.withheld:
             # Without the complete text its hashes prove nothing: it gets a chain of its own.
-            return await self._import_copy(section.as_copy(b"withheld", outline.entries))
+            return await self._import_copy(section.as_copy(b"withheld", section.entries))
         taken = await self._store.read(
-            imports.has_foreign_sessions, ConversationId(outline.conversation), log.sessions
+            imports.has_foreign_sessions, ConversationId(section.conversation), log.sessions
         )
         if taken:
-            return await self._import_copy(section.as_copy(b"taken", outline.entries))
+            return await self._import_copy(section.as_copy(b"taken", section.entries))
         return await self._append_missing(section, None, ImportOutcome.IMPORTED)
 
     async def _import_copy(self, section: ExportSection) -> ImportResult:
@@ -366,16 +386,16 @@ def _iter_missing_log(
 
 def _get_local_id(section: ExportSection) -> str:
     if section.copy_origin is None:
-        return section.outline.conversation
+        return section.conversation
     mark, seq = section.copy_origin
-    return IdRemapper(section.outline.conversation, mark=mark, origin_seq=seq).id
+    return IdRemapper(section.conversation, mark=mark, origin_seq=seq).id
 
 
 def _build_result(
     section: ExportSection, result: ImportOutcome, *, entries: int = 0, note: str | None = None
 ) -> ImportResult:
     return ImportResult(
-        conversation=section.outline.conversation,
+        conversation=section.conversation,
         local_id=_get_local_id(section),
         outcome=result,
         entries=entries,

@@ -37,7 +37,7 @@ ServicePlace = Literal["each", "host", "leader"]
 CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "mcp", "rpc", "sessions", "fsck", "pair", "deliveries",
     "cron", "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
-    "migrate-store", "tools", "plugins", "completion", "acp", "dashboard", "usage",
+    "migrate-store", "tools", "plugins", "completion", "acp", "dashboard", "usage", "import",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def find_accounts(
     :raises UsageError: if nobody has this id there, or if there is no such channel
     """
     if channel is not None and account is None:
-        return [_get_account(settings, channel)]
+        return [get_channel_account(settings, channel)]
     known = [
         person.account
         for person in people
@@ -48,7 +48,7 @@ def find_accounts(
     return known
 
 
-def _get_account(settings: Settings, name: str) -> ChannelAccount:
+def get_channel_account(settings: Settings, name: str) -> ChannelAccount:
     from clew.gateway.gateway import (  # noqa: PLC0415  (only here is it needed)
         make_channel_spec,
         make_feature_factories,

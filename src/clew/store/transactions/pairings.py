@@ -193,6 +193,29 @@ def approve_code(t: Tx, code: bytes, *, by: str) -> Person | None:
     return _PERSON.fetch_one(t, "WHERE channel = $1 AND account = $2 AND user_id = $3", *row)
 
 
+def grant_access(t: Tx, account: ChannelAccount, user: str, *, name: str, by: str) -> bool:
+    """Give access to a user without a code, unless they had and lost it; return whether it did."""
+    return bool(
+        t.execute(
+            """
+            INSERT INTO pairing (channel, account, user_id, name, state, changed_at, approved_by)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)
+            ON CONFLICT (channel, account, user_id) DO UPDATE
+            SET state = excluded.state, code_hash = NULL, expires_at = NULL, tries = 0,
+                changed_at = excluded.changed_at, approved_by = excluded.approved_by
+            WHERE pairing.state = 'asked'
+            """,
+            account.channel,
+            account.account,
+            user,
+            name,
+            AccessStatus.PAIRED.value,
+            t.now,
+            by,
+        )
+    )
+
+
 def revoke_access(
     t: Tx, account: ChannelAccount, user: str, *, to: AccessStatus, by: str
 ) -> list[ConversationId]:

@@ -1,0 +1,123 @@
+"""
+Conversations in the common form of messages: ChatML (OpenAI), ShareGPT, one of them per line.
+
+::
+
+    {"id": "trip", "title": "A trip", "messages": [{"role": "user", "content": "Hello"}, …]}
+    {"conversations": [{"from": "human", "value": "Hello"}, …]}
+    {"role": "user", "content": "Hello"}             one message per line: the file is one
+
+A file is JSON (one conversation or a list) or JSONL; a folder is all its ``.json`` and ``.jsonl``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from clew.errors import UsageError
+from clew.foreign.chat_messages import read_messages, read_moment, read_string
+from clew.foreign.conversations import ForeignConversation, ForeignProblem
+from clew.foreign.homes import PlainHome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from clew.foreign.homes import Found
+
+_SUFFIXES = (".json", ".jsonl")
+_LISTS = ("messages", "conversations", "conversation", "turns")
+
+
+def find_home(home: Path) -> Path | None:
+    """Return nothing: such files have no usual place."""
+    return None
+
+
+def open_home(path: Path) -> GenericHome:
+    """
+    Open a file or a folder of files.
+
+    :raises UsageError: if there is no such file
+    """
+    files = sorted(_list_files(path)) if path.is_dir() else [path]
+    if not files:
+        raise UsageError(f"there is no .json or .jsonl file in {path}")
+    return GenericHome(path, files)
+
+
+def _list_files(folder: Path) -> Iterator[Path]:
+    return (one for one in folder.rglob("*") if one.suffix in _SUFFIXES and one.is_file())
+
+
+class GenericHome(PlainHome):
+    """Files of messages."""
+
+    def __init__(self, path: Path, files: list[Path]) -> None:
+        self._root = path if path.is_dir() else path.parent
+        self._files = files
+        self.description = f"{len(files)} file{'s' * (len(files) > 1)} of messages, {path}"
+
+    def iter_conversations(self, *, since: int = 0) -> Iterator[Found]:
+        for file in self._files:
+            for found in _read_file(file, str(file.relative_to(self._root))):
+                if isinstance(found, ForeignProblem) or _last_use(found) >= since:
+                    yield found
+
+
+def _last_use(found: ForeignConversation) -> int:
+    return max((item.at for item in found.items), default=found.created_at)
+
+
+def _read_file(file: Path, name: str) -> Iterator[Found]:
+    created = int(file.stat().st_mtime * 1000)
+    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        records = _as_list(json.loads(text))
+    except ValueError:
+        records = list(_read_lines(text, name))
+    loose = [one for one in records if "role" in _as_object(one)]
+    if loose:
+        yield _make_conversation({"messages": loose}, name, created)
+    for number, record in enumerate(records, 1):
+        said = _as_object(record)
+        if isinstance(record, ForeignProblem):
+            yield record
+        elif _find_messages(said) is not None:
+            yield _make_conversation(said, f"{name}#{number}", created)
+        elif "role" not in said:
+            yield ForeignProblem(place=f"{name}, {number}", reason="it has no messages")
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _read_lines(text: str, name: str) -> Iterator[Any]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield json.loads(line)
+        except ValueError:
+            yield ForeignProblem(place=f"{name}, line {number}", reason="it is not JSON")
+
+
+def _find_messages(record: dict[str, Any]) -> list[Any] | None:
+    return next((record[key] for key in _LISTS if isinstance(record.get(key), list)), None)
+
+
+def _make_conversation(record: dict[str, Any], name: str, created: int) -> ForeignConversation:
+    begun = read_moment(record.get("created_at") or record.get("create_time"), created)
+    items = read_messages(_find_messages(record) or [], at=begun)
+    return ForeignConversation(
+        id=read_string(record.get("id")) or name,
+        title=read_string(record.get("title")),
+        created_at=min([begun, *(item.at for item in items)]),
+        items=items,
+    )
