@@ -32,6 +32,7 @@ COMMANDS: Final = {
         "clew.cli.sessions", "sessions", "List, search and change conversations."
     ),
     "import": LazyCommand("clew.cli.move_in", "import_system", "Move in from another system."),
+    "export": LazyCommand("clew.cli.export", "export", "Write conversations for other programs."),
     "fsck": LazyCommand(
         "clew.cli.fsck", "fsck", "Check every conversation, and repair what can be repaired."
     ),

@@ -108,12 +108,14 @@ class FoundSystem(Record):
     def _describe_messages(self) -> str:
         parts = [f"{self.messages:,}"]
         told = (
-            (self.compactions, "summaries of earlier ones"),
-            (self.missing_results, "calls without a result"),
-            (self.lost_results, "results without a call"),
-            (self.waiting, "in a step that is not finished: left for the next import"),
+            (self.compactions, "summary", "summaries", "of earlier ones"),
+            (self.missing_results, "call", "calls", "without a result"),
+            (self.lost_results, "result", "results", "without a call"),
+            (self.waiting, "message", "messages", "in an unfinished step, for the next import"),
         )
-        parts += [f"{count:,} {what}" for count, what in told if count]
+        parts += [
+            f"{pluralize(count, one, many)} {rest}" for count, one, many, rest in told if count
+        ]
         return "; ".join(parts)
 
 
@@ -179,8 +181,3 @@ def scan_home(
         settings=home.list_settings() if "settings" in only else (),
         secrets=home.list_secrets() if "settings" in only else (),
     )
-
-
-def describe_messages(count: int) -> str:
-    """Return a number of messages for people."""
-    return pluralize(count, "message")

@@ -88,7 +88,7 @@ async def _export_async(
         progress = ProgressBar(notes, "exporting", total=len(chosen))
         begun: Callable[[int], None] = progress.update if output else _ignore_progress
         pieces = iter_pieces(exports, chosen if names else None, form, on_conversation=begun)
-        with _open_output(output) as put:
+        with open_export_file(output) as put:
             async for piece in pieces:
                 put(piece)
         progress.clear_line()
@@ -106,7 +106,7 @@ def _ignore_progress(_: int) -> None:
 
 
 @contextmanager
-def _open_output(output: Path | None) -> Generator[Callable[[bytes], object]]:
+def open_export_file(output: Path | None) -> Generator[Callable[[bytes], object]]:
     """Yield a function that writes a piece of the export; a file appears when it is whole."""
     if output is None:
         out, _ = get_outputs()

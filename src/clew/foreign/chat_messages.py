@@ -33,7 +33,11 @@ _ROLES: Final = {
     "tool": Role.TOOL,
     "function": Role.TOOL,
     "observation": Role.TOOL,
+    "function_call": Role.ASSISTANT,
+    "tool_call": Role.ASSISTANT,
 }
+#: Speakers of ShareGPT whose whole text is a call, or a list of them.
+_CALLERS: Final = ("function_call", "tool_call")
 #: Above it, a time is in milliseconds; above the next in micro-, then in nanoseconds.
 _LATEST_SECONDS: Final = 100_000_000_000
 
@@ -92,6 +96,9 @@ def read_message(record: Any, *, name: str, at: int) -> ForeignItem:
         text = read_content(content)
         kind = "system" if speaker in ("system", "developer") else "unknown"
         return make_event(said, name=name, at=at, kind=kind, text=text or f"{speaker} message")
+    if speaker in _CALLERS:
+        calls = _read_called(content)
+        return ForeignMessage(id=name, role=role, at=at, calls=calls)
     if role is Role.TOOL:
         results = (_read_result(said, content),)
         return ForeignMessage(id=name, role=role, at=at, results=results)
@@ -136,6 +143,16 @@ def read_calls(said: dict[str, Any]) -> tuple[ForeignCall, ...]:
     if isinstance(said.get("function_call"), dict):
         calls.append(_read_call({"function": said["function_call"]}))
     return tuple(calls)
+
+
+def _read_called(content: object) -> tuple[ForeignCall, ...]:
+    text = read_content(content)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = {"name": "", "arguments": text}
+    records = cast("list[Any]", found) if isinstance(found, list) else [found]
+    return tuple(map(_read_call, records))
 
 
 def _read_call(record: Any) -> ForeignCall:

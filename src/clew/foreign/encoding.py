@@ -83,12 +83,12 @@ class _Encoder:
         self._digests: set[bytes] = set()
         self._seqs: dict[str, int] = {}
         self._seq, self._inputs, self._compactions = 0, 0, 0
-        self._last_hash = GENESIS
+        self._last_hash, self._last_at = GENESIS, 0
         self._counts = {EntryKind.MESSAGE: 0, EntryKind.EVENT: 0}
 
     def encode(self) -> EncodedConversation:
         items = _rename_repeated(self._source.items)
-        created = clamp_millis(self._source.created_at)
+        created = self._advance(self._source.created_at)
         self._open_session(created, START, [])
         growing = self._source.is_growing
         for item in self._orderer.order_items(items, is_growing=growing):
@@ -107,12 +107,17 @@ class _Encoder:
             lost_results=self._orderer.lost_results,
         )
 
+    def _advance(self, at: int) -> int:
+        """Return a time that is not before that of the item before: clocks are set back."""
+        self._last_at = max(self._last_at, clamp_millis(at))
+        return self._last_at
+
     def _add_item(self, item: ForeignItem) -> None:
         match item:
             case ForeignCompaction():
                 self._compact(item)
             case ForeignEvent():
-                at = clamp_millis(item.at)
+                at = self._advance(item.at)
                 self._append(item.id, at, draft_event(self._ids.make_entry_id(item.id, at), item))
             case ForeignMessage(role=Role.USER):
                 self._add_user_message(item)
@@ -120,7 +125,7 @@ class _Encoder:
                 self._add_message(item)
 
     def _add_user_message(self, item: ForeignMessage) -> None:
-        at = clamp_millis(item.at)
+        at = self._advance(item.at)
         name = self._ids.make_input_id(item.id, at)
         files = fetch_files(item, self._ids)
         self._open_turn(item.id, at)
@@ -131,7 +136,7 @@ class _Encoder:
         self._keep_files(name, files)
 
     def _add_message(self, item: ForeignMessage) -> None:
-        at = clamp_millis(item.at)
+        at = self._advance(item.at)
         self._append(item.id, at, draft_message(self._ids.make_entry_id(item.id, at), item))
         if item.role is Role.ASSISTANT:
             self._note_answer(item, at)
@@ -248,7 +253,7 @@ class _Encoder:
 
     def _compact(self, item: ForeignCompaction) -> None:
         self._compactions += 1
-        at = clamp_millis(item.at)
+        at = self._advance(item.at)
         last = self._sessions[-1]
         last["ended_at"], last["end_reason"] = max(at, last["opened_at"]), COMPRESSION
         base: list[dict[str, Any]] = [encode_summary(item.summary)]

@@ -28,7 +28,8 @@ class StepOrderer:
 
     def __init__(self) -> None:
         self._step: _Step | None = None
-        #: How often each id of a call has been used.
+        #: The ids of the calls as they were, and how often each has been used.
+        self._origins: dict[str, str] = {}
         self._used: dict[str, int] = {}
         self.missing_results = 0
         self.lost_results = 0
@@ -41,11 +42,16 @@ class StepOrderer:
         self, items: Sequence[ForeignItem], *, is_growing: bool = False
     ) -> Iterator[ForeignItem]:
         """Yield the items; of a growing conversation without an unfinished step at its end."""
-        end = _find_unfinished(items) if is_growing else len(items)
-        self.waiting = len(items) - end
-        for item in items[:end]:
+        opened = 0
+        for place, item in enumerate(items):
+            before = self._step
             yield from self._read_item(item)
-        yield from self._finish_step()
+            opened = opened if self._step is before else place
+        if is_growing and self._step is not None:
+            # All that came after its calls is in the step: it has held nothing back before them.
+            self.waiting = len(items) - opened
+        else:
+            yield from self._finish_step()
 
     def _read_item(self, item: ForeignItem) -> Iterator[ForeignItem]:
         if isinstance(item, ForeignMessage):
@@ -78,19 +84,29 @@ class StepOrderer:
         return replace(item, calls=tuple(map(self._number_call, item.calls)))
 
     def _number_call(self, call: ForeignCall) -> ForeignCall:
-        count = self._used[call.id] = self._used.get(call.id, 0) + 1
-        # A separator that no provider uses, so that the id of the result is found again.
-        return call if call.id and count == 1 else replace(call, id=f"{call.id or 'call'}~{count}")
+        name = call.id
+        while not name or name in self._origins:
+            count = self._used[call.id] = self._used.get(call.id, 1) + 1
+            name = f"{call.id or 'call'}~{count}"
+        self._origins[name] = call.id
+        return replace(call, id=name)
 
     def _add_results(self, item: ForeignMessage) -> Iterator[ForeignItem]:
         for number, result in enumerate(item.results):
-            if self._step is None or not self._step.add_result(item, result):
+            call = self._find_call(result)
+            if self._step is None or call is None:
                 self.lost_results += 1
                 yield _make_lost_result(item, result, number)
             else:
+                self._step.add_result(item, call, result)
                 self.merged[item.id] = self._step.message.id
         if self._step is not None and self._step.is_complete:
             yield from self._finish_step()
+
+    def _find_call(self, result: ForeignResult) -> ForeignCall | None:
+        """Return the open call that a result answers."""
+        calls = () if self._step is None else self._step.open_calls
+        return next((one for one in calls if self._origins[one.id] == result.call_id), None)
 
     def _finish_step(self) -> Iterator[ForeignItem]:
         step, self._step = self._step, None
@@ -131,22 +147,19 @@ class _Step:
             usage=more.usage or ours.usage,
         )
 
-    def add_result(self, item: ForeignMessage, result: ForeignResult) -> bool:
-        """Add a result of an open call; return whether there is one."""
-        call = next((one for one in self.message.calls if self._is_open(one, result)), None)
-        if call is None:
-            return False
+    @property
+    def open_calls(self) -> Sequence[ForeignCall]:
+        return [call for call in self.message.calls if call.id not in self.results]
+
+    def add_result(self, item: ForeignMessage, call: ForeignCall, result: ForeignResult) -> None:
+        """Add the result of an open call."""
         self._first = self._first or item
         self.results[call.id] = replace(result, call_id=call.id, name=result.name or call.name)
-        return True
-
-    def _is_open(self, call: ForeignCall, result: ForeignResult) -> bool:
-        origin = call.id.rpartition("~")[0] or call.id
-        return call.id not in self.results and result.call_id in (origin, call.id)
 
     def make_result_message(self) -> ForeignMessage:
         """Return the results in the order of the calls, as an agent of ours stores them."""
-        results = tuple(self.results.get(call.id) or _make_missing(call) for call in self._calls)
+        calls = self.message.calls
+        results = tuple(self.results.get(call.id) or _make_missing(call) for call in calls)
         if self._first is None:
             ours = self.message
             return ForeignMessage(
@@ -154,29 +167,9 @@ class _Step:
             )
         return replace(self._first, results=results)
 
-    @property
-    def _calls(self) -> Sequence[ForeignCall]:
-        return self.message.calls
-
 
 def _make_missing(call: ForeignCall) -> ForeignResult:
     return ForeignResult(call_id=call.id, name=call.name, text=NO_RESULT, is_error=True)
-
-
-def _find_unfinished(items: Sequence[ForeignItem]) -> int:
-    """Return the position of the message whose calls are still open at the end."""
-    opened, waiting = len(items), set[str]()
-    for place, item in enumerate(items):
-        if not isinstance(item, ForeignMessage):
-            continue
-        if item.role is Role.TOOL:
-            waiting -= {result.call_id for result in item.results}
-        elif item.calls:
-            opened = opened if waiting else place
-            waiting |= {call.id for call in item.calls}
-        elif item.role is Role.ASSISTANT:
-            waiting.clear()  # it went on without
-    return opened if waiting else len(items)
 
 
 def _make_lost_result(item: ForeignMessage, result: ForeignResult, number: int) -> ForeignEvent:
