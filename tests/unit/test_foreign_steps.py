@@ -6,8 +6,27 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as some
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
+from clew.agent.messages import load_message, message_to_draft
+from clew.agent.plain_messages import (
+    PlainCall,
+    PlainResult,
+    draft_response,
+    draft_results,
+    draft_text,
+)
+from clew.clock import from_millis
 from clew.core.entry import Role
+from clew.core.ids import EntryId
 from clew.core.scope import LOCAL
 from clew.foreign.conversations import (
     ForeignCall,
@@ -21,6 +40,7 @@ from clew.foreign.conversations import (
 from clew.foreign.encoding import EncodedConversation, encode_conversation
 from clew.foreign.memory_text import MAX_FACT, list_facts
 from clew.foreign.steps import NO_RESULT, StepOrderer
+from clew.record import replace
 
 _CALL_IDS = some.sampled_from(("a", "b", "", "a~2"))
 
@@ -160,3 +180,35 @@ def test_remembered_texts_become_one_fact_for_each_bullet_or_paragraph() -> None
     parts = list_facts(long)
     assert max(map(len, parts)) <= MAX_FACT
     assert " ".join(parts) == long.strip()
+
+
+def test_a_message_that_was_made_without_the_library_is_the_one_that_it_would_have_made() -> None:
+    name, at = EntryId("ent_1"), 1_767_600_000_123
+    when = from_millis(at)
+    call, other = PlainCall(id="a", tool="look", arguments="{}"), "not JSON"
+    made = draft_response(
+        name,
+        "text",
+        reasoning="thought",
+        calls=[call, replace(call, id="b", arguments=other)],
+        model="m",
+        at=at,
+    )
+    parts = [
+        ThinkingPart("thought"),
+        TextPart("text"),
+        ToolCallPart("look", "{}", "a"),
+        ToolCallPart("look", other, "b"),
+    ]
+    theirs = ModelResponse(parts, model_name="m", timestamp=when, finish_reason="tool_call")
+    assert load_message(made.message) == theirs
+    assert replace(made, message="") == replace(message_to_draft(name, theirs), message="")
+    results = [PlainResult(call_id="a", tool="look", text="seen", is_error=False)]
+    made = draft_results(name, results, at=at)
+    asked = ModelRequest([ToolReturnPart("look", "seen", "a", timestamp=when)])
+    assert load_message(made.message) == asked
+    assert replace(made, message="") == replace(message_to_draft(name, asked), message="")
+    made = draft_text(name, "hello", at=at)
+    asked = ModelRequest([UserPromptPart("hello", timestamp=when)])
+    assert load_message(made.message) == asked
+    assert replace(made, message="") == replace(message_to_draft(name, asked), message="")

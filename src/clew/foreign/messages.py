@@ -6,15 +6,6 @@ import hashlib
 import mimetypes
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_ai.messages import (
-    ModelRequest,
-    ModelResponse,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
-
 from clew.agent.compactor import make_summary_message
 from clew.agent.messages import (
     MESSAGE_FORMAT,
@@ -22,6 +13,13 @@ from clew.agent.messages import (
     make_missing_response,
     make_user_draft,
     message_to_draft,
+)
+from clew.agent.plain_messages import (
+    PlainCall,
+    PlainResult,
+    draft_response,
+    draft_results,
+    draft_text,
 )
 from clew.clock import from_millis
 from clew.core.attachments import FetchedFile, describe_file, find_exceeded_limit
@@ -33,8 +31,6 @@ from clew.foreign.ids import clamp_millis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pydantic_ai.messages import ModelMessage, ModelResponsePart
 
     from clew.core.ids import EntryId
     from clew.foreign.conversations import (
@@ -48,6 +44,7 @@ if TYPE_CHECKING:
 
 #: Format of an event of another system; its message is the kind and what was stored.
 EVENT_FORMAT: Final = "clew/foreign-event"
+_UNKNOWN: Final = "unknown"
 _EMPTY: Final = "the system that it was imported from stored an empty message"
 
 
@@ -59,20 +56,32 @@ def encode_summary(summary: str) -> dict[str, Any]:
 
 def draft_message(entry_id: EntryId, message: ForeignMessage) -> NewEntry:
     """Return a message of the agent or of its tools as an entry."""
-    if message.role is Role.ASSISTANT:
-        return message_to_draft(entry_id, _make_response(message))
-    parts = [_make_return(result, message) for result in message.results]
-    return message_to_draft(entry_id, ModelRequest(parts=parts))
+    at = clamp_millis(message.at)
+    if message.role is not Role.ASSISTANT:
+        return draft_results(entry_id, tuple(map(_make_result, message.results)), at=at)
+    text = sanitize_text(_add_file_names(message))
+    if not (text or message.reasoning or message.calls):
+        return message_to_draft(entry_id, make_missing_response(_EMPTY))
+    return draft_response(
+        entry_id,
+        text,
+        reasoning=sanitize_text(message.reasoning),
+        calls=tuple(map(_make_call, message.calls)),
+        model=sanitize_text(message.model),
+        at=at,
+    )
 
 
 def draft_user_message(
     entry_id: EntryId, message: ForeignMessage, files: Sequence[FetchedFile]
 ) -> NewEntry:
     """Return a message of a person as an entry."""
-    said = [message.text] if message.text or not files else []
+    at, text = clamp_millis(message.at), sanitize_text(message.text)
+    if not files:
+        return draft_text(entry_id, text, at=at)
     parts = [make_file_part(describe_file(file)) for file in files]
-    at = from_millis(clamp_millis(message.at))
-    return make_user_draft(entry_id, [*said, *parts], said_at=at)
+    said = [text] if text else []
+    return make_user_draft(entry_id, [*said, *parts], said_at=from_millis(at))
 
 
 def draft_event(entry_id: EntryId, event: ForeignEvent) -> NewEntry:
@@ -121,41 +130,23 @@ def digest_of(file: FetchedFile) -> bytes:
     return hashlib.sha256(file.content or b"").digest()
 
 
-def _make_response(message: ForeignMessage) -> ModelMessage:
-    parts: list[ModelResponsePart] = []
-    if message.reasoning:
-        parts.append(ThinkingPart(sanitize_text(message.reasoning)))
-    if text := _add_file_names(message):
-        parts.append(TextPart(sanitize_text(text)))
-    parts += map(_make_call, message.calls)
-    if not parts:
-        return make_missing_response(_EMPTY)
-    return ModelResponse(
-        parts=parts,
-        model_name=sanitize_text(message.model) or None,
-        timestamp=from_millis(clamp_millis(message.at)),
-        finish_reason="tool_call" if message.calls else "stop",
-    )
-
-
 def _add_file_names(message: ForeignMessage) -> str:
     names = [f"[file {file.name}, {file.media_type}]" for file in message.files]
     return "\n".join(filter(None, [message.text, *names]))
 
 
-def _make_call(call: ForeignCall) -> ToolCallPart:
-    return ToolCallPart(
-        tool_name=sanitize_text(call.name) or "unknown",
-        args=sanitize_text(call.arguments),
-        tool_call_id=sanitize_text(call.id),
+def _make_call(call: ForeignCall) -> PlainCall:
+    return PlainCall(
+        id=sanitize_text(call.id),
+        tool=sanitize_text(call.name) or _UNKNOWN,
+        arguments=sanitize_text(call.arguments),
     )
 
 
-def _make_return(result: ForeignResult, message: ForeignMessage) -> ToolReturnPart:
-    return ToolReturnPart(
-        tool_name=sanitize_text(result.name) or "unknown",
-        content=sanitize_text(result.text),
-        tool_call_id=sanitize_text(result.call_id),
-        timestamp=from_millis(clamp_millis(message.at)),
-        outcome="failed" if result.is_error else "success",
+def _make_result(result: ForeignResult) -> PlainResult:
+    return PlainResult(
+        call_id=sanitize_text(result.call_id),
+        tool=sanitize_text(result.name) or _UNKNOWN,
+        text=sanitize_text(result.text),
+        is_error=result.is_error,
     )

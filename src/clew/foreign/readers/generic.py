@@ -21,7 +21,7 @@ from clew.foreign.conversations import ForeignConversation, ForeignProblem
 from clew.foreign.homes import PlainHome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from clew.foreign.homes import Found
@@ -60,6 +60,7 @@ class GenericHome(PlainHome):
         self.description = f"{len(files)} file{'s' * (len(files) > 1)} of messages, {path}"
 
     def iter_conversations(self, *, since: int = 0) -> Iterator[Found]:
+        """Yield the conversations file by file."""
         for file in self._files:
             for found in _read_file(file, str(file.relative_to(self._root))):
                 if isinstance(found, ForeignProblem) or _last_use(found) >= since:
@@ -71,35 +72,42 @@ def _last_use(found: ForeignConversation) -> int:
 
 
 def _read_file(file: Path, name: str) -> Iterator[Found]:
+    """Yield the conversations of a file; of lines one by one, since such files are large."""
     created = int(file.stat().st_mtime * 1000)
-    text = file.read_text(encoding="utf-8-sig", errors="replace")
-    try:
-        records = _as_list(json.loads(text))
-    except ValueError:
-        records = list(_read_lines(text, name))
-    loose = [one for one in records if "role" in _as_object(one)]
-    if loose:
-        yield _make_conversation({"messages": loose}, name, created)
-    for number, record in enumerate(records, 1):
+    loose: list[dict[str, Any]] = []
+    for number, record in enumerate(_read_records(file, name), 1):
         said = _as_object(record)
         if isinstance(record, ForeignProblem):
             yield record
         elif _find_messages(said) is not None:
             yield _make_conversation(said, f"{name}#{number}", created)
-        elif "role" not in said:
+        elif "role" in said:
+            loose.append(said)
+        else:
             yield ForeignProblem(place=f"{name}, {number}", reason="it has no messages")
+    if loose:
+        yield _make_conversation({"messages": loose}, name, created)
+
+
+def _read_records(file: Path, name: str) -> Iterator[Any]:
+    if file.suffix != ".jsonl":
+        try:
+            found = json.loads(file.read_text(encoding="utf-8-sig", errors="replace"))
+        except ValueError:
+            pass  # JSONL under the other name
+        else:
+            yield from cast("list[Any]", found) if isinstance(found, list) else [found]
+            return
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        yield from _read_lines(lines, name)
 
 
 def _as_object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _as_list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else [value]
-
-
-def _read_lines(text: str, name: str) -> Iterator[Any]:
-    for number, line in enumerate(text.splitlines(), 1):
+def _read_lines(lines: Iterable[str], name: str) -> Iterator[Any]:
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
