@@ -1,7 +1,8 @@
 """
 Messages of a context from plain values, without the model library.
 
-An import makes thousands a second. ``load_message`` reads each as the message that the library would have made.
+An import makes thousands a second. ``load_message`` reads each as the message that the library
+would have made.
 """
 
 from __future__ import annotations
