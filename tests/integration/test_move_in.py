@@ -36,7 +36,7 @@ async def taken(world: World, *found: ForeignConversation) -> list[ImportResult]
             section = ExportSection(
                 lambda encoded=encoded: iter(encoded.records),
                 conversation=encoded.records[0][1]["id"],
-                entries=encoded.messages + encoded.events,
+                entries=encoded.entries,
             )
             results.append(await one.import_conversation(section))
             await one.claim_routes(section, results[-1])

@@ -162,7 +162,7 @@ class MoveIn:
         section = ExportSection(
             lambda: iter(encoded.records),
             conversation=encoded.records[0][1]["id"],
-            entries=encoded.messages + encoded.events,
+            entries=encoded.entries,
         )
         result = await imports.import_conversation(section)
         if self._options.routes and found.routes:

@@ -1,0 +1,93 @@
+"""
+What other systems wrote is taken over by ``clew import``: undisturbed, and killed twenty times.
+
+The samples were written by the real programs. Of each, both stores must hold the same bytes, a
+second import must add nothing, and everything must be sound.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.acceptance.program import Clew
+from tests.foreign.samples import Sample, list_samples
+from tests.soak import Table
+from tests.soak._stores import DATABASES, fresh, server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+KILLS = 20
+_OFFLINE = {"CLEW_MODEL__NAME": "offline"}
+
+
+def run() -> Table:
+    with server() as url, tempfile.TemporaryDirectory() as folder:
+        rows = [
+            (*sample.names, database, *_take_in(sample, database, url, Path(folder)))
+            for sample in list_samples()
+            for database in DATABASES
+        ]
+    columns = (
+        "system", "sample", "database", "conversations", "messages", "kept beside", "entries",
+        "kills", "again", "wrong",
+    )  # fmt: skip
+    return Table(
+        title="Moving in",
+        columns=columns,
+        rows=tuple(rows),
+        passed=all(not row[-1] and not row[-2] for row in rows),
+    )
+
+
+def _take_in(sample: Sample, database: str, server_url: str, folder: Path) -> tuple[object, ...]:
+    calm = Clew(folder / "-".join((*sample.names, database)), _OFFLINE)
+    with fresh(database, server_url) as (url, home):
+        row = _take(sample, calm, Clew(home, {**_OFFLINE, "CLEW_STORE__URL": url}))
+    print(sample.names, database, row)
+    return row
+
+
+def _take(sample: Sample, calm: Clew, killed: Clew) -> tuple[object, ...]:
+    command = ("import", sample.system, str(sample.path))
+    found = calm.data(*command)
+    kills = sum(_kill(killed, command, dice) for dice in _throw())
+    ended = killed.data(*command)
+    again = killed.data(*command)["taken"]["entries"]
+    wrong = list(_list_faults(calm, killed, found, ended))
+    for fault in wrong:
+        print(fault)
+    beside = sum(found["events"].values())
+    counts = (found["conversations"], found["messages"], beside, found["taken"]["entries"])
+    return (*counts, kills, again, len(wrong))
+
+
+def _throw() -> Iterator[random.Random]:
+    dice = random.Random(11)
+    return (dice for _ in range(KILLS))
+
+
+def _kill(clew: Clew, command: Sequence[str], dice: random.Random) -> bool:
+    """Start an import and kill it at a random moment; return whether it was still running."""
+    with clew.started(*command, "--json") as process:
+        time.sleep(dice.uniform(0.05, 1.5))
+        return process.poll() is None
+
+
+def _list_faults(
+    calm: Clew, killed: Clew, found: dict[str, Any], ended: dict[str, Any]
+) -> Iterator[str]:
+    stored = found["messages"] + sum(found["events"].values())
+    if found["taken"]["entries"] != stored:
+        yield f"{found['taken']['entries']} entries of {stored}"
+    if ended["messages"] != found["messages"]:
+        yield "the source changed"
+    if calm.ok("sessions", "export", "--all") != killed.ok("sessions", "export", "--all"):
+        yield "the stores differ"
+    for clew in (calm, killed):
+        if not clew.data("fsck")["clean"]:
+            yield "not sound"
