@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -142,6 +143,8 @@ async def open_application(
     ensure_home(settings)
     configure_default_logging()
     features = get_features(settings)
+    # The code of plugins is imported, which may take long.
+    await asyncio.to_thread(features.finish)
     features.raise_problems()
     commands = make_command_registry(features)
     if settings.sandbox.level == "host":

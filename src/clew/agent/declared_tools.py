@@ -70,6 +70,16 @@ def _make_tool(declared: ToolDeclaration) -> Tool[Any]:
     prepare = None if declared.when is None else _make_filter(declared.name, declared.when)
     if declared.choices:
         prepare = _make_describer(declared.choices, prepare)
+    if declared.parameters is not None:
+        tool = Tool[Any].from_schema(
+            declared.function,
+            name=declared.name,
+            description=declared.description,
+            json_schema=dict(declared.parameters),
+            sequential=declared.in_order,
+        )
+        tool.metadata, tool.prepare = metadata, prepare
+        return tool
     return Tool(
         declared.function,
         name=declared.name,

@@ -34,7 +34,7 @@ class ToolDeclaration(Record):
     """A tool of the model."""
 
     name: str
-    #: Its docstring and annotations describe the tool to the model.
+    #: Its docstring and annotations describe the tool to the model, unless ``parameters`` do.
     function: Callable[..., Any]
     effect: Effect = Effect.ONCE
     #: Makes the facts about one call, from which it is decided whether it may run.
@@ -55,6 +55,10 @@ class ToolDeclaration(Record):
     choices: Mapping[str, Callable[[], Mapping[str, str]]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    #: The JSON schema of its arguments, an object: the function takes them as they come.
+    parameters: Mapping[str, Any] | None = None
+    #: Describes it to the model, with ``parameters``.
+    description: str = ""
 
 
 class BoundTool(Record):

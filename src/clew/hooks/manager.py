@@ -78,8 +78,8 @@ class PluginManager:
         #: The arguments of each callback, by plugin and hook.
         self._argument_names: dict[tuple[str, str], Collection[str]] = {}
 
-    def register_plugin(self, plugin: object, name: str) -> None:
-        """Register a plugin under its own name."""
+    def register_plugin(self, plugin: object, name: str, *, timeout: float | None = None) -> None:
+        """Register a plugin under its own name; ``timeout`` is for its calls alone."""
         self._manager.register(plugin, name=name)
         for hook in self._manager.get_hookcallers(plugin) or ():
             spec = hook.spec
@@ -87,7 +87,7 @@ class PluginManager:
                 if impl.plugin_name == name and spec is not None:
                     taken = select_argument_names(impl.function, of=spec.argnames)
                     self._argument_names[name, hook.name] = taken
-        self._threads[name] = _PluginThread(name, self._timeout)
+        self._threads[name] = _PluginThread(name, timeout or self._timeout)
 
     @property
     def plugin_names(self) -> Sequence[str]:

@@ -19,6 +19,7 @@ def load_enabled_plugins(settings: Settings, features: Features | None = None) -
     :raises SettingsError: naming what cannot be loaded
     """
     features = features or get_features(settings)
+    features.finish()
     features.raise_problems()
     plugins = PluginManager()
     load_plugins(
@@ -29,5 +30,6 @@ def load_enabled_plugins(settings: Settings, features: Features | None = None) -
         loaded=features.plugins,
     )
     for name, hooks in features.make_hook_plugins():
-        plugins.register_plugin(hooks, f"feature:{name}")
+        timeout = features.hook_timeouts.get(name)
+        plugins.register_plugin(hooks, f"feature:{name}", timeout=timeout)
     return plugins

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: The features that come with Clew: modules of ``clew.features`` with a function ``register``.
 BUILT_IN: Final = (
     "files", "titles", "webhooks", "shell", "web", "schedule", "delegation", "goals", "memory",
-    "skills", "mcp", "telemetry", "dashboard", "admin", "maintenance",
+    "skills", "mcp", "telemetry", "dashboard", "admin", "hermes", "maintenance",
 )  # fmt: skip
 #: Marks the ``register`` of a plugin, as every hook: ``hookimpl`` sets it.
 _MARK: Final = "clew_impl"

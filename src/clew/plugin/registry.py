@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from clew.config.lookup import PLUGINS, SettingsCatalog
 from clew.config.settings import SECTIONS
@@ -43,6 +43,7 @@ from clew.plugin.declarations import (
     WatchSource,
     WebsiteSource,
 )
+from clew.plugin.late_declarations import LateDeclarations
 from clew.plugin.settings_tables import NamedTables, SettingsSection
 from clew.record import Record
 from clew.store.feature_schema import FeatureSchema
@@ -102,6 +103,9 @@ class Features:
     )
     tables: dict[str, NamedTables[object]] = field(default_factory=dict[str, NamedTables[object]])
     schemas: list[FeatureSchema] = field(default_factory=list[FeatureSchema])
+    #: Seconds for a call of a hook, by feature, where they are not those of all.
+    hook_timeouts: dict[str, float] = field(default_factory=dict[str, float])
+    late: LateDeclarations = field(default_factory=LateDeclarations)
     _declared: list[Declared[object]] = field(default_factory=list[Declared[object]])
     _owners: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
@@ -174,6 +178,14 @@ class Features:
         """Give each feature its settings."""
         for section in (*self.sections.values(), *self.tables.values()):
             section.bind(settings)
+
+    def finish(self) -> None:
+        """
+        Let features declare what depends on their settings, before an application opens.
+
+        What cannot be declared ends the start (``raise_problems``). Only the first call does it.
+        """
+        self.late.make(self.problems)
 
     def find_settings_problems(self, settings: Settings) -> list[str]:
         """Return a sentence for each problem that features find in their settings."""
@@ -251,6 +263,27 @@ class Registry:
         every command refuses settings that have one.
         """
         self._add("settings check", name, SettingsCheck(name=name, find=find))
+
+    def declare_late(self, declare: Callable[[], object]) -> None:
+        """
+        Declare more once the settings are read: what they name.
+
+        ``declare`` is called once, before an application opens; it may import.
+        """
+        self._features.late.add(self.name, declare)
+
+    def add_part(self, name: str, *, hook_timeout: float) -> Registry:
+        """
+        Return the registry of a part, ``FEATURE-NAME``, whose hooks have a thread and time limit.
+
+        :raises ValueError: if the name cannot be one
+        """
+        full = f"{self.name}-{name}"
+        if not _NAME_PATTERN.fullmatch(full):
+            raise ValueError(f"{name!r}: a name may have a-z, 0-9, - and _ only")
+        self._features.claim(full, "feature", full)
+        self._features.hook_timeouts[full] = hook_timeout
+        return Registry(self._features, full, is_plugin=False)
 
     def list_tools(self) -> list[str]:
         """Return the names of the tools that all features declare; after all are loaded."""
@@ -405,6 +438,8 @@ class Registry:
         in_order: bool = False,
         awaits_turns: bool = False,
         choices: Mapping[str, Callable[[], Mapping[str, str]]] = MappingProxyType({}),
+        parameters: Mapping[str, Any] | None = None,
+        description: str = "",
     ) -> None:
         """
         Declare a tool of the model.
@@ -421,6 +456,8 @@ class Registry:
         calls wait for other turns, which may take the place of the calling one meanwhile.
         ``choices``, by parameter, are asked for its values and their meaning when the tools of a
         session are listed: the model is told them, or no such parameter where there are none.
+        With ``parameters``, the JSON schema of an object, and ``description`` these tell the
+        model of the tool: the function takes the arguments by name, as the model wrote them.
 
         The function gets the turn by ``get_turn_context()``.
 
@@ -439,6 +476,8 @@ class Registry:
             in_order=in_order,
             awaits_turns=awaits_turns,
             choices=choices,
+            parameters=parameters,
+            description=description,
         )
         self._add("tool", name, made)
 

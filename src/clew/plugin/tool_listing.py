@@ -48,7 +48,9 @@ def list_tools(settings: Settings, own: Sequence[ListedTool]) -> list[OwnedTool]
     found = [(owner, one) for one in own]
     if settings.agent.uses_features:
         taken = {one.name for one in own}
-        declared = get_features(settings).get(ToolDeclaration)
+        features = get_features(settings)
+        features.finish()
+        declared = features.get(ToolDeclaration)
         listed = [(each.owner, list_declared_tool(each.value)) for each in declared]
         found += [pair for pair in listed if pair[1].name not in taken]
     return [

@@ -82,8 +82,12 @@ class Tracer(Protocol):
     logged, and changes nothing in the turn.
     """
 
-    def name_trace(self, turn: TurnId, parent: TraceParent | None) -> str:
-        """Return the id of a new turn's trace, 32 hex digits; it is stored with the turn."""
+    def name_trace(self, turn: TurnId, parent: TraceParent | None) -> str | None:
+        """
+        Return the id of a new turn's trace, 32 hex digits; it is stored with the turn.
+
+        ``None`` leaves that to the next tracer.
+        """
         ...
 
     def trace_run(self, run: TracedRun) -> AbstractContextManager[RunTrace]:

@@ -20,6 +20,11 @@ _CHECK_TIMEOUT = 30.0
 
 async def check_features(features: Features) -> AsyncIterator[DoctorFinding]:
     """Yield the findings of each feature's checks; one that raises is a finding itself."""
+    known = set(features.problems)
+    await asyncio.to_thread(features.finish)
+    for problem in features.problems:
+        if problem not in known:
+            yield fail("features", problem)
     for check in features.values(DoctorCheck):
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT):

@@ -40,6 +40,7 @@ _ENTRY_POINTS: Final = "clew.plugins"
 def list_plugins(settings: Settings) -> list[dict[str, Any]]:
     """Return the built-in features, the enabled plugins, and those that could be enabled."""
     features = get_features(settings)
+    features.finish()
     disabled, enabled = settings.features.disabled, settings.plugins.enabled
     found = [
         _describe(features, name, kind="feature", is_on=name not in disabled) for name in BUILT_IN

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.config.settings import Settings
+    from clew.plugin.registry import Declared
     from clew.store.contract import Store, Tx
 
 #: In ``CLEW_HOME``, and in a workspace.
@@ -77,7 +78,10 @@ def list_sources(settings: Settings, scope: str) -> list[SkillSource]:
     """Return the folders of a scope, the first one first where two have a skill of one name."""
     workspace = find_workspace(settings, scope).root
     features = settings.loaded_features
-    plugins = features.get(SkillFolder) if isinstance(features, Features) else ()
+    plugins: Sequence[Declared[SkillFolder]] = ()
+    if isinstance(features, Features):
+        features.finish()  # a command that only lists skills has not opened an application
+        plugins = features.get(SkillFolder)
     return [
         SkillSource(name=HOME, folder=settings.home.resolve() / HOME_FOLDER),
         *(SkillSource(name=f"plugin {one.owner}", folder=one.value.path) for one in plugins),

@@ -1,0 +1,53 @@
+"""Chat commands of plugins."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from clew.errors import ClewError, SettingsError
+from clew.features.hermes.worker import finish_call, run_in_thread
+from clew.plugin import Command
+
+if TYPE_CHECKING:
+    from clew.features.hermes.loaded import HermesCommand, LoadedPlugin
+    from clew.plugin import CommandCall, Registry
+
+#: Seconds for a command.
+_SECONDS: Final = 60.0
+
+
+def declare_commands(registry: Registry, plugin: LoadedPlugin) -> None:
+    """Declare the commands of a plugin, for operators; one whose name is taken is left out."""
+    for command in plugin.commands.values():
+        try:
+            registry.add_command(
+                Command(
+                    name=command.name.lstrip("/").lower(),
+                    help=command.description or f"of the Hermes plugin {plugin.name}",
+                    run=partial(_run_command, plugin, command),
+                    arguments=command.args_hint,
+                    operator=True,
+                )
+            )
+        except SettingsError as error:
+            plugin.unused.append(f"the command /{command.name} is not offered: {error}")
+
+
+async def _run_command(
+    plugin: LoadedPlugin, command: HermesCommand, call: CommandCall, argument: str
+) -> str:
+    done = run_in_thread(plugin.name, lambda: finish_call(command.handler(argument)))
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer = await asyncio.wrap_future(done)
+    except TimeoutError as error:
+        raise ClewError(
+            f"/{command.name}: the plugin {plugin.name} did not answer within {_SECONDS:g} seconds"
+        ) from error
+    except Exception as error:
+        raise ClewError(
+            f"/{command.name}: the plugin {plugin.name} failed: {type(error).__name__}: {error}"
+        ) from error
+    return "done" if answer is None else str(answer)
