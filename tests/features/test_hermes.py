@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clew.cli.doctor_checks.features import check_features
+from clew.cli.entry_point import run_command
 from clew.errors import SettingsError
 from clew.features.hermes.context import NotOffered
-from clew.plugin.declarations import SkillFolder
+from clew.plugin.declarations import Command, SkillFolder
 from clew.plugin.loading import get_features
 from clew.plugin.tool_listing import list_tools
 from tests.features.delegation_world import do
@@ -254,3 +256,53 @@ def test_without_plugins_in_the_settings_nothing_of_the_host_is_imported(tmp_pat
     after = {name for name in sys.modules if name.startswith("clew.features.hermes.")}
     assert after == before
     assert not (tmp_path / "hermes").exists()
+
+
+def test_its_commands_for_the_terminal_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read_settings(tmp_path, ["greenhouse"])
+    flags = ["--home", str(tmp_path), "--set", 'hermes.enabled_plugins=["greenhouse"]', "hermes"]
+    assert run_command([*flags, "greenhouse", "--bed", "roses"]) == 0
+    assert capsys.readouterr().out == "tended roses\n"
+    assert run_command(flags) == 0
+    assert capsys.readouterr().out.startswith("greenhouse: tools water_bed")
+    assert run_command([*flags, "greenhose"]) != 0
+    assert "greenhose" in capsys.readouterr().err
+
+
+def test_plugins_find_the_modules_of_hermes_that_mean_something_here(tmp_path: Path) -> None:
+    code = """
+        import os
+        from agent.memory_provider import MemoryProvider
+        from agent.redact import redact_sensitive_text
+        from agent.web_search_provider import WebSearchProvider
+        from hermes_cli.config import cfg_get, get_env_value, load_config, save_env_value
+        from hermes_constants import get_hermes_home
+        from tools.registry import registry, tool_error, tool_result
+
+        def register(ctx):
+            assert cfg_get(load_config(), "plugins", "seeds", "kind") == "peas"
+            assert cfg_get(load_config(), "plugins", "none", default=3) == 3
+            save_env_value("SEEDS_KEY", "k1")
+            save_env_value("SEEDS_KEY", "k2")
+            assert get_env_value("SEEDS_KEY") == os.environ.pop("SEEDS_KEY")
+            assert (get_hermes_home() / ".env").read_text() == "SEEDS_KEY=k2\\n"
+            assert "k-secret-9" not in redact_sensitive_text("api_key=k-secret-9", force=True)
+            assert redact_sensitive_text("the key is under the mat") == "the key is under the mat"
+            assert tool_error("no", code=4) == '{"error": "no", "code": 4}'
+            assert (tool_result(a=1), registry.get_all_tool_names()) == ('{"a": 1}', [])
+            assert issubclass(WebSearchProvider, object)
+            ctx.register_memory_provider(type("Seeds", (MemoryProvider,), {}))
+
+            try:
+                import hermes_state
+            except ImportError:
+                ctx.register_command("seeds", lambda raw_args: "sown")
+    """
+    _write_plugin(tmp_path, "seeds", dedent(code))
+    (tmp_path / "hermes" / "config.yaml").write_text("plugins: {seeds: {kind: peas}}\n")
+    features = get_features(read_settings(tmp_path, ["seeds"]))
+    features.finish()
+    features.raise_problems()
+    assert "seeds" in [command.name for command in features.values(Command)]

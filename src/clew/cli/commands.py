@@ -64,6 +64,7 @@ COMMANDS: Final = {
     ),
     "tools": LazyCommand("clew.cli.tools", "tools", "List the tools of the agent."),
     "plugins": LazyCommand("clew.cli.plugins", "plugins", "Check the plugins."),
+    "hermes": LazyCommand("clew.cli.hermes", "hermes", "Run commands of Hermes plugins."),
     "completion": LazyCommand(
         "clew.cli.completion", "completion", "Complete commands in your shell."
     ),

@@ -38,7 +38,7 @@ CLI_COMMANDS = (
     "chat", "setup", "serve", "service", "mcp", "rpc", "sessions", "fsck", "pair", "deliveries",
     "cron", "ps", "goal", "agents", "memory", "skills", "config", "doctor", "backup", "restore",
     "migrate-store", "tools", "plugins", "completion", "acp", "dashboard", "usage", "import",
-    "export",
+    "export", "hermes",
 )  # fmt: skip
 
 

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from clew.plugin import DoctorFinding, FeatureContext, Registry
 
 
-def register(registry: Registry) -> None:
-    """Register the feature; without a plugin in the settings nothing is imported."""
+def register(registry: Registry) -> HostState:
+    """Register the feature; return its state. Without a plugin in the settings it imports none."""
     state = HostState(section=registry.add_settings(HermesSettings))
     registry.add_settings_check("hermes", partial(_take_settings, state))
     registry.declare_late(partial(_declare_plugins, registry, state))
     registry.add_service("hermes plugins", partial(_run_host, state))
     registry.add_doctor_check("hermes plugins", partial(_check_plugins, state))
+    return state
 
 
 def _take_settings(state: HostState, settings: Settings) -> Sequence[str]:
@@ -42,7 +43,14 @@ async def _run_host(state: HostState, context: FeatureContext) -> None:
     """Give the plugins the services of the running application, until it ends."""
     import asyncio  # noqa: PLC0415  (declared by every command, run by few)
 
+    import structlog  # noqa: PLC0415  (as above)
+
     state.attach(context)
+    for plugin in state.plugins:
+        for sentence in plugin.unused:
+            structlog.get_logger(__name__).warning(
+                "hermes_not_used", plugin=plugin.name, detail=sentence
+            )
     await asyncio.Event().wait()
 
 

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
-
 from clew.features.hermes.injection import inject_message
 from clew.features.hermes.llm import PluginLlm
 from clew.features.hermes.loaded import HermesCliCommand, HermesCommand, HermesTool
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
     from clew.features.hermes.loaded import LoadedPlugin
     from clew.features.hermes.manifest import Manifest
     from clew.features.hermes.state import HostState
-
-log = structlog.get_logger(__name__)
 
 #: The hooks that Clew calls.
 CALLED_HOOKS: Final = (
@@ -195,7 +191,6 @@ class PluginContext:
     def _leave_out(self, sentence: str) -> None:
         if sentence not in self._plugin.unused:
             self._plugin.unused.append(sentence)
-            log.warning("hermes_not_used", plugin=self._plugin.name, detail=sentence)
 
 
 def _explain(name: str, why: str) -> str:

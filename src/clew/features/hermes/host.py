@@ -17,6 +17,7 @@ from clew.features.hermes.hooks import History, declare_hooks
 from clew.features.hermes.loaded import LoadedPlugin
 from clew.features.hermes.memory import declare_memory
 from clew.features.hermes.notes import declare_notes
+from clew.features.hermes.shim_finder import install_shims
 from clew.features.hermes.tools import declare_tools, find_unset
 from clew.features.hermes.tracer import HermesTracer
 from clew.features.hermes.worker import PluginWorker
@@ -41,6 +42,7 @@ def declare_plugins(registry: Registry, state: HostState) -> None:
     settings = state.section.get()
     home = environment.find_home(state)
     environment.prepare(home)
+    install_shims()
     problems: list[str] = []
     for name in settings.enabled_plugins:
         try:
@@ -48,7 +50,7 @@ def declare_plugins(registry: Registry, state: HostState) -> None:
         except SettingsError as error:
             problems += error.problems
         else:
-            _declare_plugin(registry, state, plugin)
+            declare_plugin(registry, state, plugin)
     registry.add_tracer("hermes plugins", lambda: HermesTracer(state))
     if problems:
         raise SettingsError(*problems)
@@ -90,7 +92,8 @@ def _register(state: HostState, plugin: LoadedPlugin, found: FoundPlugin) -> Non
     import_register(found)(PluginContext(state, plugin))
 
 
-def _declare_plugin(registry: Registry, state: HostState, plugin: LoadedPlugin) -> None:
+def declare_plugin(registry: Registry, state: HostState, plugin: LoadedPlugin) -> None:
+    """Declare what one plugin registers, as a part of the feature with its name."""
     name = re.sub(r"[^a-z0-9_-]+", "-", plugin.name.lower())
     part = registry.add_part(name, hook_timeout=state.section.get().timeout.total_seconds())
     declare_tools(part, plugin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def tend(args: Any) -> int:
+    sys.stdout.write(f"tended {args.bed}\n")
     return 0
 
 

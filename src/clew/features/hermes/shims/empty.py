@@ -1,0 +1,1 @@
+"""A package of Hermes Agent; Clew has some of its modules."""
