@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class MemoryProvider:
+class BaseMemoryProvider:
     """A memory provider; what a plugin does not define does nothing."""
 
     @property
@@ -70,6 +70,10 @@ class MemoryProvider:
 
     def backup_paths(self) -> Sequence[str]:
         return ()
+
+
+#: The name under which plugins import it.
+MemoryProvider = BaseMemoryProvider
 
 
 def spawn_context_thread(
