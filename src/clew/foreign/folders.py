@@ -94,7 +94,9 @@ def list_secret_keys(data: object, place: str, *, prefix: str = "") -> Iterator[
     pairs = as_dict(data).items() or enumerate(as_list(data))
     for key, value in pairs:
         name = f"{prefix}{key}"
-        if isinstance(value, dict | list):
+        if isinstance(value, list) and value and is_secret_name(str(key)):
+            yield ForeignSecret(name=name, place=place)
+        elif isinstance(value, dict | list):
             yield from list_secret_keys(cast("object", value), place, prefix=f"{name}.")
         elif isinstance(value, str) and value and is_secret_name(str(key)):
             yield ForeignSecret(name=name, place=place)
