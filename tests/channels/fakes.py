@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from clew.gateway.text.markdown_reader import parse_markdown
 from clew.gateway.text.rich_text import to_plain_text
 from clew.testing.discord import FakeDiscord
+from clew.testing.mattermost import FakeMattermost
 from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram
 from clew.testing.webhook import FakeWebhook
@@ -197,9 +198,44 @@ def _webhook(faults: FaultInjector | None) -> Generator[Fake]:
         yield _Webhook(webhook)
 
 
+class _Mattermost(Fake):
+    name = "mattermost"
+    exact = True
+
+    def __init__(self, mattermost: FakeMattermost) -> None:
+        self._mattermost = mattermost
+        self.settings = {
+            "token": mattermost.token,
+            "base_url": mattermost.url,
+            "user": "clew",
+        }
+
+    def say(self, text: str, *, user: int) -> None:
+        self._mattermost.post_message(text, user=f"u{user}")
+
+    def seen(self) -> Sequence[Seen]:
+        return [Seen(int(one.channel[2:]), _read(one.message)) for one in self._mattermost.sent]
+
+    @property
+    def calls(self) -> int:
+        return self._mattermost.calls
+
+    @property
+    def waiting(self) -> int:
+        return self._mattermost.pending_count
+
+
+@contextmanager
+def _mattermost(faults: FaultInjector | None) -> Generator[Fake]:
+    # People write before the first process is there to hear it.
+    with FakeMattermost(faults=faults, early=True) as mattermost:
+        yield _Mattermost(mattermost)
+
+
 FAKES: Mapping[str, Callable[[FaultInjector | None], AbstractContextManager[Fake]]] = {
     "telegram": _telegram,
     "slack": _slack,
     "discord": _discord,
     "webhook": _webhook,
+    "mattermost": _mattermost,
 }
