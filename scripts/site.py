@@ -27,7 +27,7 @@ HOW_TO: Final = {
         "search-the-web"
     ),
     "Chat platforms": (
-        "connect-telegram connect-discord connect-slack connect-a-webhook several-agents"
+        "connect-telegram connect-discord connect-slack connect-mattermost connect-a-webhook several-agents"
     ),
     "Let it work": "schedule-work delegate-work pursue-a-goal remember skills use-mcp-servers",
     "Other programs": (

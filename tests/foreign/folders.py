@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.foreign.conversations import ForeignConversation, ForeignMessage, ForeignProblem
+from clew.foreign.registry import SYSTEMS
 
 if TYPE_CHECKING:
     from clew.foreign.homes import ForeignHome
 
 SAMPLES = Path(__file__).with_name("samples")
+
+
+def list_sampled_systems() -> list[str]:
+    """Return the systems of which there is a sample."""
+    return [system for system in SYSTEMS if (SAMPLES / system.replace("-", "_")).is_dir()]
 
 
 def copy_sample(name: str, to: Path) -> Path:

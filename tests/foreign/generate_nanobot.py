@@ -21,7 +21,14 @@ HOME = Path.home() / ".nanobot"
 WORKSPACE = HOME / "workspace"
 RANDOM = random.Random(7)
 BEGUN = datetime(2026, 1, 5, 8)
-KEYS = ("telegram:{}", "telegram:-100{}:topic:7", "discord:{}", "slack:C{}:1700.5", "cli:direct{}", "websocket:{}")
+KEYS = (
+    "telegram:{}",
+    "telegram:-100{}:topic:7",
+    "discord:{}",
+    "slack:C{}:1700.5",
+    "cli:direct{}",
+    "websocket:{}",
+)
 
 
 def add_turn(session, number: int, now: datetime, *, calls: int, ends: bool = True) -> None:
@@ -33,7 +40,12 @@ def add_turn(session, number: int, now: datetime, *, calls: int, ends: bool = Tr
     if calls:
         ids = [f"call_{number}_{index}" for index in range(calls)]
         function = {"name": "exec", "arguments": '{"command": "ls"}'}
-        add("assistant", "", tool_calls=[{"id": one, "type": "function", "function": function} for one in ids], reasoning_content="I look.")
+        add(
+            "assistant",
+            "",
+            tool_calls=[{"id": one, "type": "function", "function": function} for one in ids],
+            reasoning_content="I look.",
+        )
         for one in ids if ends else ids[:-1]:
             add("tool", f"rose {one}", tool_call_id=one, name="exec")
     if ends:
@@ -60,8 +72,14 @@ def make_session(manager, number: int) -> None:
         call = {"id": "call_c", "type": "function", "function": {"name": "exec", "arguments": "{}"}}
         session.metadata["runtime_checkpoint"] = {
             "phase": "awaiting_tools",
-            "assistant_message": {"role": "assistant", "content": "", "tool_calls": [call, {**call, "id": "call_d"}]},
-            "completed_tool_results": [{"role": "tool", "tool_call_id": "call_c", "name": "exec", "content": "half"}],
+            "assistant_message": {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [call, {**call, "id": "call_d"}],
+            },
+            "completed_tool_results": [
+                {"role": "tool", "tool_call_id": "call_c", "name": "exec", "content": "half"}
+            ],
             "pending_tool_calls": [{**call, "id": "call_d"}],
         }
         if hasattr(manager, "save_runtime_checkpoint"):
@@ -77,21 +95,58 @@ def make_session(manager, number: int) -> None:
 
 
 def make_rest() -> None:
-    schedule = {"kind": "cron", "atMs": None, "everyMs": None, "expr": "0 7 * * *", "tz": "Europe/Berlin"}
-    payload = {"kind": "agent_turn", "message": "Water the roses", "deliver": True, "channel": "telegram", "to": "42"}
+    schedule = {
+        "kind": "cron",
+        "atMs": None,
+        "everyMs": None,
+        "expr": "0 7 * * *",
+        "tz": "Europe/Berlin",
+    }
+    payload = {
+        "kind": "agent_turn",
+        "message": "Water the roses",
+        "deliver": True,
+        "channel": "telegram",
+        "to": "42",
+    }
     jobs = [
-        {"id": "a1", "name": "Water", "enabled": True, "schedule": schedule, "payload": payload, "state": {}},
-        {"id": "a2", "name": "Weeds", "enabled": False, "schedule": {"kind": "every", "everyMs": 7200000}, "payload": {**payload, "channel": None, "to": None}, "state": {}},
+        {
+            "id": "a1",
+            "name": "Water",
+            "enabled": True,
+            "schedule": schedule,
+            "payload": payload,
+            "state": {},
+        },
+        {
+            "id": "a2",
+            "name": "Weeds",
+            "enabled": False,
+            "schedule": {"kind": "every", "everyMs": 7200000},
+            "payload": {**payload, "channel": None, "to": None},
+            "state": {},
+        },
     ]
     files = {
         WORKSPACE / "cron" / "jobs.json": json.dumps({"version": 1, "jobs": jobs}, indent=1),
         WORKSPACE / "memory" / "MEMORY.md": "# Memory\n\n- The garden is in the north.\n",
         WORKSPACE / "USER.md": "- Ada likes roses.\n",
-        WORKSPACE / "skills" / "pruning" / "SKILL.md": "---\nname: pruning\ndescription: Prune roses.\n---\nCut them.\n",
+        WORKSPACE
+        / "skills"
+        / "pruning"
+        / "SKILL.md": "---\nname: pruning\ndescription: Prune roses.\n---\nCut them.\n",
         HOME / "config.json": json.dumps(
             {
-                "agents": {"defaults": {"model": "anthropic/claude-opus-4-5", "timezone": "Europe/Berlin", "maxToolIterations": 50}},
-                "channels": {"telegram": {"enabled": True, "token": "1:none", "allowFrom": ["42|ada", "*"]}},
+                "agents": {
+                    "defaults": {
+                        "model": "anthropic/claude-opus-4-5",
+                        "timezone": "Europe/Berlin",
+                        "maxToolIterations": 50,
+                    }
+                },
+                "channels": {
+                    "telegram": {"enabled": True, "token": "1:none", "allowFrom": ["42|ada", "*"]}
+                },
                 "providers": {"anthropic": {"apiKey": "sk-none"}},
             }
         ),

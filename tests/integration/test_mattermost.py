@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -77,11 +78,10 @@ async def test_what_was_written_without_a_connection_is_answered_once(
             await until(lambda: fake.pending_count == 0)
             fake.drops_events = False
             fake.post_message("five")
-            await here.answered(5)
+            await until(lambda: "five" in here.texts()[-1])
             await here.quiet()
-            assert [one.rpartition(" ")[2] for one in here.texts()] == [
-                "one", "two", "three", "four", "five",
-            ]  # fmt: skip
+            said = [word for text in here.texts() for word in re.findall(r"\w+", text)[2:]]
+            assert said == ["one", "two", "three", "four", "five"], "some answered together"
             assert here.texts(43) == ["You said: other"]
 
 
@@ -90,7 +90,7 @@ async def test_in_a_channel_only_mentions_are_answered_in_their_thread(
 ) -> None:
     """Bots, services and the agent itself are not."""
     with FakeMattermost() as fake:
-        async with desk(store_url, tmp_path, fake, groups="open") as here:
+        async with desk(store_url, tmp_path, fake, groups="town") as here:
             place = {"channel": "town", "kind": "O"}
             fake.post_message("nothing for you, @clew-2 or x@clew", **place)
             fake.post_message("joined", **place, type="system_join_channel")
@@ -100,7 +100,7 @@ async def test_in_a_channel_only_mentions_are_answered_in_their_thread(
             await until(lambda: here.shown("town"))
             (answer,) = [one for one in fake.sent if one.channel == "town"]
             assert answer.root == root.id
-            assert answer.message.endswith("when?")
+            assert "when?" in answer.message
 
 
 async def test_commands_are_written_with_an_exclamation_mark(

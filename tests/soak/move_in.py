@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.program import Clew
-from tests.foreign.samples import Sample, list_samples
+from tests.foreign.folders import copy_sample, list_sampled_systems
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 
@@ -28,12 +28,12 @@ _OFFLINE = {"CLEW_MODEL__NAME": "offline"}
 def run() -> Table:
     with server() as url, tempfile.TemporaryDirectory() as folder:
         rows = [
-            (*sample.names, database, *_take_in(sample, database, url, Path(folder)))
-            for sample in list_samples()
+            (system, database, *_take_in(system, database, url, Path(folder)))
+            for system in list_sampled_systems()
             for database in DATABASES
         ]
     columns = (
-        "system", "sample", "database", "conversations", "messages", "kept beside", "entries",
+        "system", "database", "conversations", "messages", "kept beside", "entries",
         "kills", "again", "wrong",
     )  # fmt: skip
     return Table(
@@ -44,16 +44,18 @@ def run() -> Table:
     )
 
 
-def _take_in(sample: Sample, database: str, server_url: str, folder: Path) -> tuple[object, ...]:
-    calm = Clew(folder / "-".join((*sample.names, database)), _OFFLINE)
+def _take_in(system: str, database: str, server_url: str, folder: Path) -> tuple[object, ...]:
+    place = folder / f"{system}-{database}"
+    place.mkdir()
+    command = ("import", system, str(copy_sample(system.replace("-", "_"), place)))
     with fresh(database, server_url) as (url, home):
-        row = _take(sample, calm, Clew(home, {**_OFFLINE, "CLEW_STORE__URL": url}))
-    print(sample.names, database, row)
+        killed = Clew(home, {**_OFFLINE, "CLEW_STORE__URL": url})
+        row = _take(command, Clew(place / "calm", _OFFLINE), killed)
+    print(system, database, row)
     return row
 
 
-def _take(sample: Sample, calm: Clew, killed: Clew) -> tuple[object, ...]:
-    command = ("import", sample.system, str(sample.path))
+def _take(command: Sequence[str], calm: Clew, killed: Clew) -> tuple[object, ...]:
     found = calm.data(*command)
     kills = sum(_kill(killed, command, dice) for dice in _throw())
     ended = killed.data(*command)
