@@ -27,7 +27,8 @@ HOW_TO: Final = {
         "search-the-web"
     ),
     "Chat platforms": (
-        "connect-telegram connect-discord connect-slack connect-mattermost connect-a-webhook several-agents"
+        "connect-telegram connect-discord connect-slack connect-mattermost connect-a-webhook "
+        "several-agents"
     ),
     "Let it work": "schedule-work delegate-work pursue-a-goal remember skills use-mcp-servers",
     "Other programs": (
@@ -36,7 +37,7 @@ HOW_TO: Final = {
     ),
     "Operate": (
         "run-around-the-clock troubleshooting check-and-repair back-up-and-restore upgrade "
-        "export-import replay move-to-postgresql scale-out trace-turns"
+        "export-import move-in replay move-to-postgresql scale-out trace-turns"
     ),
     "Extend": "use-your-own-agent write-a-tool write-a-plugin use-clew-as-a-library",
 }
