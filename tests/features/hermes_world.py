@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.commands.runner import CommandRunner
+from clew.engine import context_notes
+from clew.features.hermes import memory, notes
 from clew.plugin.loading import load_settings_with_features
 from clew.runtime import open_application
 from clew.testing import FakeProvider
 from tests.features.delegation_world import obey
 from tests.features.memory_world import HOME, MemoryWorld
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -58,6 +61,7 @@ async def open_hermes(
     *,
     trusted: Sequence[str] = (),
     hook_timeout: str = "30s",
+    is_patient: bool = True,
 ) -> AsyncGenerator[HermesWorld]:
     """Open an application with plugins; the environment is as before once it is closed."""
     sent: list[ProviderRequest] = []
@@ -68,6 +72,11 @@ async def open_hermes(
 
     with pytest.MonkeyPatch.context() as patch, FakeProvider(reply) as provider:
         patch.setenv("HERMES_HOME", "")
+        if is_patient:
+            # Notes are made in a transaction, and left out where a busy machine takes longer.
+            patch.setattr(context_notes, "MAX_SECONDS", PATIENCE)
+            patch.setattr(notes, "SECONDS", PATIENCE)
+            patch.setattr(memory, "SECONDS", PATIENCE)
         settings = read_settings(
             home,
             plugins,

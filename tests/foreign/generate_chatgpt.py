@@ -23,10 +23,26 @@ class Tree:
     def __init__(self, number: int) -> None:
         self.number, self.count = number, 0
         self.now = BEGUN + number * 1000
-        self.mapping = {"client-created-root": {"id": "client-created-root", "message": None, "parent": None, "children": []}}
+        self.mapping = {
+            "client-created-root": {
+                "id": "client-created-root",
+                "message": None,
+                "parent": None,
+                "children": [],
+            }
+        }
         self.last = "client-created-root"
 
-    def add(self, role: str, content: dict, *, parent: str | None = None, name=None, recipient="all", **metadata) -> str:
+    def add(
+        self,
+        role: str,
+        content: dict,
+        *,
+        parent: str | None = None,
+        name=None,
+        recipient="all",
+        **metadata,
+    ) -> str:
         self.count += 1
         self.now += 1.25
         key = f"{self.number:08x}-0000-4000-8000-{self.count:012x}"
@@ -73,29 +89,68 @@ def make_conversation(number: int) -> dict:
     tree.say("system", "", is_visually_hidden_from_conversation=True)
     kind = ("plain", "python", "edited", "again", "picture", "thoughts", "instructions")[number % 7]
     if kind == "instructions":
-        tree.add("user", {"content_type": "user_editable_context", "user_profile": "Ada", "user_instructions": "Be short."}, is_user_system_message=True)
+        tree.add(
+            "user",
+            {
+                "content_type": "user_editable_context",
+                "user_profile": "Ada",
+                "user_instructions": "Be short.",
+            },
+            is_user_system_message=True,
+        )
     for turn in range(RANDOM.randint(1, 3)):
         asked = tree.say("user", f"Question {turn}: what grows here?")
         if kind == "python":
-            tree.add("assistant", {"content_type": "code", "language": "unknown", "text": "print(1)"}, recipient="python", model_slug="gpt-5")
+            tree.add(
+                "assistant",
+                {"content_type": "code", "language": "unknown", "text": "print(1)"},
+                recipient="python",
+                model_slug="gpt-5",
+            )
             tree.add("tool", {"content_type": "execution_output", "text": f"{turn}"}, name="python")
         if kind == "thoughts":
-            tree.add("assistant", {"content_type": "thoughts", "thoughts": [{"summary": "Thinking", "content": "Roses?"}]}, model_slug="gpt-5")
-            tree.add("assistant", {"content_type": "reasoning_recap", "content": "Thought for 3 seconds"})
+            tree.add(
+                "assistant",
+                {
+                    "content_type": "thoughts",
+                    "thoughts": [{"summary": "Thinking", "content": "Roses?"}],
+                },
+                model_slug="gpt-5",
+            )
+            tree.add(
+                "assistant", {"content_type": "reasoning_recap", "content": "Thought for 3 seconds"}
+            )
         tree.say("assistant", f"Answer {turn}: roses.", model_slug="gpt-5")
         if kind == "again":
-            tree.say("assistant", f"Answer {turn}, again: tulips.", parent=asked, model_slug="gpt-5")
+            tree.say(
+                "assistant", f"Answer {turn}, again: tulips.", parent=asked, model_slug="gpt-5"
+            )
     if kind == "edited":
         before = tree.mapping[tree.mapping[tree.last]["parent"]]["parent"]
         tree.say("user", "The question, edited", parent=before)
         tree.say("assistant", "The other answer", model_slug="gpt-5")
     if kind == "picture":
         asset = f"file-{number:04d}abc"
-        part = {"content_type": "image_asset_pointer", "asset_pointer": f"file-service://{asset}", "size_bytes": len(PICTURE), "width": 1, "height": 1}
+        part = {
+            "content_type": "image_asset_pointer",
+            "asset_pointer": f"file-service://{asset}",
+            "size_bytes": len(PICTURE),
+            "width": 1,
+            "height": 1,
+        }
         about = {"id": asset, "name": "rose.png", "size": len(PICTURE), "mime_type": "image/png"}
-        tree.add("user", {"content_type": "multimodal_text", "parts": [part, "What is this?"]}, attachments=[about])
+        tree.add(
+            "user",
+            {"content_type": "multimodal_text", "parts": [part, "What is this?"]},
+            attachments=[about],
+        )
         tree.say("assistant", "A rose.", model_slug="gpt-4o")
-        tree.add("assistant", {"content_type": "text", "parts": ['{"prompt": "a rose"}']}, recipient="dalle.text2im", model_slug="gpt-4o")
+        tree.add(
+            "assistant",
+            {"content_type": "text", "parts": ['{"prompt": "a rose"}']},
+            recipient="dalle.text2im",
+            model_slug="gpt-4o",
+        )
         made = {**part, "asset_pointer": "sediment://file_lost"}
         tree.add("tool", {"content_type": "multimodal_text", "parts": [made]}, name="dalle.text2im")
         tree.say("assistant", "Here it is.", model_slug="gpt-4o")

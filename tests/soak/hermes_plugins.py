@@ -203,7 +203,7 @@ async def _run_turn(home: Path, plugin: str) -> dict[str, str]:
     host.declare_plugin = keep
     calls = _count_calls()
     try:
-        async with open_hermes(home, [plugin], hook_timeout="5s") as world:
+        async with open_hermes(home, [plugin], hook_timeout="5s", is_patient=False) as world:
             answer = await world.say(do(("list_files", {"path": "."})))
             await world.settle()
             await world.command("/new")

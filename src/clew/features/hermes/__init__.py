@@ -51,7 +51,13 @@ async def _run_host(state: HostState, context: FeatureContext) -> None:
             structlog.get_logger(__name__).warning(
                 "hermes_not_used", plugin=plugin.name, detail=sentence
             )
-    await asyncio.Event().wait()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        if any(plugin.memory_provider is not None for plugin in state.plugins):
+            from clew.features.hermes.memory import close_providers  # noqa: PLC0415  (as above)
+
+            await asyncio.to_thread(close_providers, state.plugins)
 
 
 async def _check_plugins(state: HostState) -> Sequence[DoctorFinding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from clew.features.hermes.loaded import HermesCommand, LoadedPlugin
     from clew.plugin import CommandCall, Registry
 
+#: One word, or two.
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*( [a-z0-9_-]+)?")
 #: Seconds for a command.
 _SECONDS: Final = 60.0
 
@@ -21,10 +24,14 @@ _SECONDS: Final = 60.0
 def declare_commands(registry: Registry, plugin: LoadedPlugin) -> None:
     """Declare the commands of a plugin, for operators; one whose name is taken is left out."""
     for command in plugin.commands.values():
+        name = command.name.lstrip("/").lower()
+        if not _NAME.fullmatch(name):
+            plugin.unused.append(f"the command {name!r} is not offered: it has no name for a chat")
+            continue
         try:
             registry.add_command(
                 Command(
-                    name=command.name.lstrip("/").lower(),
+                    name=name,
                     help=command.description or f"of the Hermes plugin {plugin.name}",
                     run=partial(_run_command, plugin, command),
                     arguments=command.args_hint,

@@ -12,7 +12,7 @@ from clew.features.hermes.tools import declare_tools
 from clew.plugin import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from clew.features.hermes.loaded import LoadedPlugin
     from clew.plugin import Registry, TurnContext
@@ -22,6 +22,7 @@ log = structlog.get_logger(__name__)
 
 #: Seconds for a provider to open its store, or to say what the model is told of it.
 _OPEN_SECONDS: Final = 10.0
+_CLOSE_SECONDS: Final = 2.0
 
 
 def declare_memory(registry: Registry, plugin: LoadedPlugin) -> None:
@@ -39,6 +40,13 @@ def declare_memory(registry: Registry, plugin: LoadedPlugin) -> None:
     memory.declare_tools(registry)
 
 
+def close_providers(plugins: Iterable[LoadedPlugin]) -> None:
+    """Let the memory providers of plugins write what they have, within a time limit."""
+    for plugin in plugins:
+        if plugin.memory_provider is not None:
+            HermesMemory(plugin).close()
+
+
 class HermesMemory:
     """A memory provider; its methods run in the thread of its plugin."""
 
@@ -49,6 +57,10 @@ class HermesMemory:
     def open(self) -> bool:
         """Return whether the provider is available."""
         return bool(self._call(lambda: self._ask("is_available"), seconds=_OPEN_SECONDS))
+
+    def close(self) -> None:
+        """Let the provider end."""
+        self._call(lambda: self._ask("shutdown"), seconds=_CLOSE_SECONDS)
 
     def declare_tools(self, registry: Registry) -> None:
         """Declare the tools of the provider as tools of its plugin."""

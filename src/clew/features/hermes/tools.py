@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from clew.features.hermes.loaded import HermesTool, LoadedPlugin
     from clew.plugin import Registry, TurnContext
 
+#: Names that every provider takes.
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: Seconds for the check whether a tool is available.
 _CHECK_SECONDS: Final = 2.0
 
@@ -29,6 +32,9 @@ def declare_tools(
     for tool in plugin.tools.values():
         if only is not None and tool.name not in only:
             continue
+        if (why := _find_fault(tool)) is not None:
+            plugin.unused.append(f"the tool {tool.name!r} is not offered: {why}")
+            continue
         try:
             registry.add_tool(
                 partial(_run_tool, tool),
@@ -36,11 +42,23 @@ def declare_tools(
                 facts=partial(_make_facts, plugin),
                 untrusted=True,
                 when=partial(_is_available, plugin, tool),
-                parameters=tool.parameters,
+                parameters={"type": "object", **tool.parameters},
                 description=tool.description,
             )
         except SettingsError as error:
             plugin.unused.append(f"the tool {tool.name!r} is not offered: {error}")
+
+
+def _find_fault(tool: HermesTool) -> str | None:
+    """Return why providers would refuse a request with the tool; ``None`` if they would not."""
+    if not _NAME.fullmatch(tool.name):
+        return "its name may have 64 characters of a-z, A-Z, 0-9, _ and -"
+    try:
+        json.dumps(tool.parameters)
+    except (TypeError, ValueError, RecursionError):
+        return "the schema of its arguments is not JSON"
+    kind = tool.parameters.get("type", "object")
+    return None if kind == "object" else f"its arguments are no object, but {kind!r}"
 
 
 def explain_missing(plugin: LoadedPlugin, tool: HermesTool) -> str | None:

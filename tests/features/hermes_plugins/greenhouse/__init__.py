@@ -135,6 +135,9 @@ class Almanac:
     def sync_turn(self, user: str, assistant: str, *, session_id: str = "") -> None:
         diary.note("sync_turn", {"user": user, "assistant": assistant})
 
+    def shutdown(self) -> None:
+        diary.note("shutdown", {})
+
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return [{"name": "almanac_search", "description": "Search.", "parameters": {}}]
 

@@ -19,10 +19,16 @@ def register(ctx: Any) -> None:
     ctx.register_hook("pre_tool_call", babble)
     ctx.register_tool("escape", "mischief", {"type": "object", "properties": {}}, escape)
     ctx.register_tool("stumble", "mischief", {"type": "object", "properties": {}}, stumble)
+    ctx.register_tool("no good name", "mischief", {}, escape)
+    ctx.register_tool("array", "mischief", {"parameters": {"type": "array"}}, escape)
+    ctx.register_tool("unreadable", "mischief", {"parameters": {"properties": gate}}, escape)
+    ctx.register_command("one two three", quit_at_once)
     ctx.register_command("leave", quit_at_once)
 
 
-def babble(**_: Any) -> Any:
+def babble(args: Any = None, **_: Any) -> Any:
+    if args:
+        args.clear()
     return {"context": object(), 3: 4}
 
 
