@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.program import Clew
+from clew.testing import FakeProvider
+from clew.testing.telegram import FakeTelegram
+from tests.acceptance.program import Clew, until
+from tests.foreign.folders import copy_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,3 +106,33 @@ def test_what_is_not_there_or_of_another_kind_is_said(clew: Clew, tmp_path: Path
     assert ran.code == 2
     assert "no .json or .jsonl file" in ran.err
     assert clew.run("import", "letters", str(tmp_path)).code == 2
+
+
+def test_the_chats_of_hermes_go_on_in_their_conversations(clew: Clew, tmp_path: Path) -> None:
+    """The next message on Telegram is answered with what was said there; another starts anew."""
+    source = copy_sample("hermes", tmp_path)
+    with FakeProvider() as provider, FakeTelegram() as telegram:
+        settings = {
+            "CLEW_CHANNELS__TELEGRAM__TOKEN": telegram.token,
+            "CLEW_CHANNELS__TELEGRAM__BASE_URL": telegram.base_url,
+            "CLEW_CHANNELS__TELEGRAM__ALLOW": "*",
+        }
+        program = clew.asking(provider).with_env(settings)
+        taken = program.data("import", "hermes", str(source), "--people")["taken"]
+        assert taken["people"]["added"] == 2
+        (before,) = [
+            one
+            for one in program.data("sessions", "list", "--limit", "100")["items"]
+            if one["routes"] == ["agent:main:telegram:dm:1007"]
+        ]
+        *_, last = program.data("sessions", "show", before["id"])["items"]
+        with program.serving():
+            for chat in (1007, 55):
+                telegram.post_message("What did we talk about?", user=chat)
+                until(lambda chat=chat: "You said" in str(telegram.list_texts(chat)))
+        shown = program.data("sessions", "show", before["id"])
+        assert shown["conversation"]["entries"] == before["entries"] + 2
+        went_on, new = (request.messages for request in provider.requests[-2:])
+        assert len(went_on) > len(new)
+        assert last["text"] in str(went_on)
+        assert last["text"] not in str(new)

@@ -36,7 +36,15 @@ class Tree:
         self.now += 1
         key = f"{self.number:08x}-0000-4000-8000-{self.count:012x}"
         before = parent or self.last
-        told = {"id": key, "parentId": before, "childrenIds": [], "role": role, "content": content, "timestamp": self.now, **more}
+        told = {
+            "id": key,
+            "parentId": before,
+            "childrenIds": [],
+            "role": role,
+            "content": content,
+            "timestamp": self.now,
+            **more,
+        }
         if role == "assistant":
             told |= {"model": "llama3.1:8b", "modelName": "Llama", "done": True, **more}
         self.messages[key] = told
@@ -62,7 +70,7 @@ class Tree:
 def make_details(turn: int) -> str:
     """Return a text as releases before ``output`` stored calls."""
     arguments = html.escape(json.dumps(json.dumps({"city": "Kiel"})))
-    result = html.escape(json.dumps(json.dumps({"rain": turn}))) 
+    result = html.escape(json.dumps(json.dumps({"rain": turn})))
     thought = '<details type="reasoning" done="true" duration="2">\n<summary>Thought for 2 seconds</summary>\n&gt; Is it wet?\n</details>\n'
     call = f'<details type="tool_calls" done="true" id="call_{turn}" name="weather" arguments="{arguments}" result="{result}" files="">\n<summary>Tool Executed</summary>\n</details>\n'
     return f"{thought}{call}It rains, {turn}."
@@ -70,24 +78,67 @@ def make_details(turn: int) -> str:
 
 def make_output(turn: int) -> list[dict]:
     return [
-        {"type": "reasoning", "id": f"r{turn}", "summary": [{"type": "summary_text", "text": "Is it wet?"}], "status": "completed"},
-        {"type": "function_call", "id": f"fc{turn}", "call_id": f"call_{turn}", "name": "weather", "arguments": '{"city": "Kiel"}', "status": "completed"},
-        {"type": "function_call_output", "id": f"fo{turn}", "call_id": f"call_{turn}", "output": [{"type": "input_text", "text": "rain"}], "status": "completed"},
-        {"type": "message", "id": f"m{turn}", "role": "assistant", "content": [{"type": "output_text", "text": f"It rains, {turn}."}], "status": "completed"},
+        {
+            "type": "reasoning",
+            "id": f"r{turn}",
+            "summary": [{"type": "summary_text", "text": "Is it wet?"}],
+            "status": "completed",
+        },
+        {
+            "type": "function_call",
+            "id": f"fc{turn}",
+            "call_id": f"call_{turn}",
+            "name": "weather",
+            "arguments": '{"city": "Kiel"}',
+            "status": "completed",
+        },
+        {
+            "type": "function_call_output",
+            "id": f"fo{turn}",
+            "call_id": f"call_{turn}",
+            "output": [{"type": "input_text", "text": "rain"}],
+            "status": "completed",
+        },
+        {
+            "type": "message",
+            "id": f"m{turn}",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": f"It rains, {turn}."}],
+            "status": "completed",
+        },
     ]
 
 
 def make_chat(number: int) -> dict:
     tree = Tree(number)
-    kind = ("plain", "details", "output", "edited", "again", "picture", "summary", "stopped", "error")[number % 9]
+    kind = (
+        "plain",
+        "details",
+        "output",
+        "edited",
+        "again",
+        "picture",
+        "summary",
+        "stopped",
+        "error",
+    )[number % 9]
     for turn in range(RANDOM.randint(1, 3)):
         asked = tree.add("user", f"Question {turn}: what grows here?", models=["llama3.1:8b"])
         if kind == "details":
             tree.add("assistant", make_details(turn))
         elif kind == "output":
-            tree.add("assistant", f"It rains, {turn}.", output=make_output(turn), usage={"input_tokens": 9, "output_tokens": 3})
+            tree.add(
+                "assistant",
+                f"It rains, {turn}.",
+                output=make_output(turn),
+                usage={"input_tokens": 9, "output_tokens": 3},
+            )
         else:
-            tree.add("assistant", f"Answer {turn}: roses.", usage={"prompt_tokens": 7, "completion_tokens": 2})
+            tree.add(
+                "assistant",
+                f"Answer {turn}: roses.",
+                usage={"prompt_tokens": 7, "completion_tokens": 2},
+            )
         if kind == "again":
             tree.add("assistant", f"Answer {turn}, again: tulips.", parent=asked)
     if kind == "edited":
@@ -98,8 +149,17 @@ def make_chat(number: int) -> dict:
         tree.add("user", "The question, edited", parent=parent)
         tree.add("assistant", "The other answer")
     elif kind == "picture":
-        tree.add("user", "What is this?", files=[{"type": "image", "url": PICTURE}, {"type": "file", "id": "file-1", "name": "rose.txt", "url": "file-1"}])
-        tree.add("assistant", "A rose.", sources=[{"source": {"name": "rose.txt"}, "document": ["rose"]}])
+        tree.add(
+            "user",
+            "What is this?",
+            files=[
+                {"type": "image", "url": PICTURE},
+                {"type": "file", "id": "file-1", "name": "rose.txt", "url": "file-1"},
+            ],
+        )
+        tree.add(
+            "assistant", "A rose.", sources=[{"source": {"name": "rose.txt"}, "document": ["rose"]}]
+        )
     elif kind == "summary":
         tree.add("user", "And now?", contextSummary="They spoke of roses.")
         tree.add("assistant", "Tulips.")
@@ -131,9 +191,15 @@ async def fill(count: int) -> None:
 def dump() -> None:
     """Write the tables that matter as SQL, their times as they would have been."""
     source = sqlite3.connect(DATA / "webui.db")
-    source.execute("UPDATE chat SET created_at = json_extract(chat, '$.timestamp') / 1000, updated_at = json_extract(chat, '$.timestamp') / 1000")
-    source.execute("INSERT INTO file (id, user_id, filename, path, meta, created_at, updated_at) VALUES ('file-1', 'user-1', 'rose.txt', '/data/uploads/file-1_rose.txt', '{\"content_type\": \"text/plain\"}', 1, 1)")
-    source.execute("INSERT OR REPLACE INTO config (key, value) VALUES ('openai.api_keys', '[\"sk-none\"]')")
+    source.execute(
+        "UPDATE chat SET created_at = json_extract(chat, '$.timestamp') / 1000, updated_at = json_extract(chat, '$.timestamp') / 1000"
+    )
+    source.execute(
+        "INSERT INTO file (id, user_id, filename, path, meta, created_at, updated_at) VALUES ('file-1', 'user-1', 'rose.txt', '/data/uploads/file-1_rose.txt', '{\"content_type\": \"text/plain\"}', 1, 1)"
+    )
+    source.execute(
+        "INSERT OR REPLACE INTO config (key, value) VALUES ('openai.api_keys', '[\"sk-none\"]')"
+    )
     for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         if name not in TABLES and not name.startswith("sqlite_"):
             source.execute(f'DROP TABLE IF EXISTS "{name}"')
