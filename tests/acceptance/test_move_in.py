@@ -129,9 +129,13 @@ def test_the_chats_of_hermes_go_on_in_their_conversations(clew: Clew, tmp_path: 
         with program.serving():
             for chat in (1007, 55):
                 telegram.post_message("What did we talk about?", user=chat)
-                until(lambda chat=chat: "You said" in str(telegram.list_texts(chat)))
+                until(lambda chat=chat: "echo:" in str(telegram.list_texts(chat)))
         shown = program.data("sessions", "show", before["id"])
-        assert shown["conversation"]["entries"] == before["entries"] + 2
+        said = [one["text"] for one in shown["items"] if one["kind"] == "message"]
+        assert said[before["entries"] :] == [
+            "What did we talk about?",
+            "echo: What did we talk about?",
+        ]
         went_on, new = (request.messages for request in provider.requests[-2:])
         assert len(went_on) > len(new)
         assert last["text"] in str(went_on)
