@@ -136,7 +136,7 @@ def test_the_chats_of_hermes_go_on_in_their_conversations(clew: Clew, tmp_path: 
             "What did we talk about?",
             "echo: What did we talk about?",
         ]
-        went_on, new = (request.messages for request in provider.requests[-2:])
+        went_on, new = ((request.json or {})["messages"] for request in provider.requests[-2:])
         assert len(went_on) > len(new)
         assert last["text"] in str(went_on)
         assert last["text"] not in str(new)
