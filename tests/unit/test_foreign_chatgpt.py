@@ -20,7 +20,7 @@ from clew.foreign.conversations import (
     ForeignProblem,
 )
 from clew.foreign.json_arrays import BrokenArray, iter_array
-from clew.foreign.message_trees import TreeNode, split_tree
+from clew.foreign.message_trees import MessageNode, split_tree
 from clew.foreign.readers import chatgpt
 from tests.foreign.folders import SAMPLES, check_conversation, conversations, copy_sample
 
@@ -166,7 +166,7 @@ def test_an_array_is_read_as_by_json(values: list[Any]) -> None:
 def test_each_message_of_a_tree_is_new_in_one_line(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 12))
     nodes = {
-        str(number): TreeNode(
+        str(number): MessageNode(
             parent=data.draw(st.none() | st.integers(0, count).map(str)),
             is_user=data.draw(st.booleans()),
         )

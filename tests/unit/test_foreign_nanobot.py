@@ -91,6 +91,7 @@ def test_a_turn_that_runs_is_marked_and_one_that_crashed_is_kept(folder: Path) -
     file = next(folder.rglob("*.checkpoint.json"))
     session = file.with_name(file.name.replace(".checkpoint.json", ".jsonl"))
     home = nanobot.open_home(session)
+    os.utime(session)
     assert conversations(home)[0].is_growing
     session.write_text(session.read_text().replace('"updated_at": "2026', '"updated_at": "2025'))
     os.utime(session, (1, 1))

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class TreeNode(Record):
+class MessageNode(Record):
     """A message, and the one before it."""
 
     parent: str | None
     is_user: bool = False
 
 
-class TreeLine(Record):
+class MessageLine(Record):
     """One line from the root to a leaf."""
 
     path: Sequence[str]
@@ -33,7 +33,7 @@ class TreeLine(Record):
     beside: Mapping[str, Sequence[str]]
 
 
-def split_tree(nodes: Mapping[str, TreeNode], current: str) -> list[TreeLine]:
+def split_tree(nodes: Mapping[str, MessageNode], current: str) -> list[MessageLine]:
     """Return the main line, then the branches; each message is new in one of them."""
     if not nodes:
         return []
@@ -61,15 +61,15 @@ def split_tree(nodes: Mapping[str, TreeNode], current: str) -> list[TreeLine]:
             covered |= dict.fromkeys(new, line)
             beside[line].setdefault(before[-1], []).extend(new)
     lines = zip(paths, firsts, beside, strict=True)
-    return [TreeLine(path=path, leaves_at=first, beside=more) for path, first, more in lines]
+    return [MessageLine(path=path, leaves_at=first, beside=more) for path, first, more in lines]
 
 
-def _list_leaves(nodes: Mapping[str, TreeNode]) -> list[str]:
+def _list_leaves(nodes: Mapping[str, MessageNode]) -> list[str]:
     parents = {node.parent for node in nodes.values()}
     return [name for name in nodes if name not in parents]
 
 
-def _trace(nodes: Mapping[str, TreeNode], leaf: str) -> list[str]:
+def _trace(nodes: Mapping[str, MessageNode], leaf: str) -> list[str]:
     path: dict[str, None] = {}
     name: str | None = leaf
     while name is not None and name in nodes and name not in path:

@@ -11,7 +11,7 @@ from clew.foreign.conversations import ForeignConversation, ForeignProblem
 from clew.foreign.folders import as_dict
 from clew.foreign.homes import PlainHome
 from clew.foreign.json_arrays import BrokenArray, iter_array
-from clew.foreign.message_trees import TreeLine, TreeNode, split_tree
+from clew.foreign.message_trees import MessageLine, MessageNode, split_tree
 from clew.foreign.readers.chatgpt.messages import LineReader
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ChatGptHome(PlainHome):
             yield self._make_conversation(line, mapping, name, title, created)
 
     def _make_conversation(
-        self, line: TreeLine, mapping: Mapping[str, Any], name: str, title: str, created: int
+        self, line: MessageLine, mapping: Mapping[str, Any], name: str, title: str, created: int
     ) -> ForeignConversation:
         reader = LineReader(self._archive.read_asset, at=created)
         for key in line.path:
@@ -78,10 +78,10 @@ class ChatGptHome(PlainHome):
         )
 
 
-def _read_node(node: Mapping[str, Any]) -> TreeNode:
+def _read_node(node: Mapping[str, Any]) -> MessageNode:
     author = as_dict(as_dict(node.get("message")).get("author"))
     parent = read_string(node.get("parent")) or None
-    return TreeNode(parent=parent, is_user=author.get("role") == "user")
+    return MessageNode(parent=parent, is_user=author.get("role") == "user")
 
 
 def _add(add: Any, key: str, mapping: Mapping[str, Any]) -> None:

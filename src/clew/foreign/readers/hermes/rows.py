@@ -30,6 +30,8 @@ _PRIOR_MARK: Final = "[PRIOR CONTEXT"
 _END_MARK: Final = "--- END OF CONTEXT SUMMARY"
 #: What content that is no text begins with.
 _JSON_MARK: Final = "\0json:"
+#: Roles that are no messages: the first line of old transcripts describes the session.
+_EVENT_KINDS: Final = {"system": "system", "session_meta": "session"}
 _ROLES: Final = {role.value: role for role in Role}
 
 
@@ -151,7 +153,7 @@ def _make_event(
     kind: str = "",
 ) -> StoredMessage:
     role = read_string(row.get("role"))
-    known = "damaged" if role in _ROLES else {"system": "system"}.get(role, "unknown")
+    known = "damaged" if role in _ROLES else _EVENT_KINDS.get(role, "unknown")
     text = read_content(content) or f"a message of the role {role or '(none)'}"
     payload = json.dumps(dict(row), default=_show_bytes)
     return StoredMessage(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clew.foreign.chat_messages import read_moment, read_string
 from clew.foreign.conversations import ForeignConversation, ForeignProblem
 from clew.foreign.folders import as_dict, as_list, get_nested
-from clew.foreign.message_trees import TreeLine, TreeNode, split_tree
+from clew.foreign.message_trees import MessageLine, MessageNode, split_tree
 from clew.foreign.readers.open_webui.messages import FileFetcher, MessageReader
 from clew.record import Record, replace
 
@@ -69,13 +69,13 @@ def _collect_messages(stored: StoredChat) -> dict[str, Any]:
     return {**stored.more, **messages}
 
 
-def _read_node(told: Mapping[str, Any]) -> TreeNode:
+def _read_node(told: Mapping[str, Any]) -> MessageNode:
     parent = read_string(told.get("parentId") or told.get("parent_id")) or None
-    return TreeNode(parent=parent, is_user=told.get("role") == "user")
+    return MessageNode(parent=parent, is_user=told.get("role") == "user")
 
 
 def _make_conversation(
-    stored: StoredChat, line: TreeLine, messages: Mapping[str, Any], files: FileFetcher
+    stored: StoredChat, line: MessageLine, messages: Mapping[str, Any], files: FileFetcher
 ) -> ForeignConversation:
     reader = MessageReader(files, stored.sender, at=stored.created_at)
     if line.leaves_at is None and (prompt := get_nested(stored.chat, "params.system")):
