@@ -23,7 +23,7 @@ from clew.foreign.conversations import (
     ForeignUsage,
 )
 from clew.foreign.folders import as_dict, as_list
-from clew.foreign.readers.open_webui.parts import OutputPart, read_output, read_text
+from clew.foreign.readers.open_webui.parts import ReplyFragment, read_output, read_text
 from clew.record import replace
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _describe(key: str, value: object) -> str:
     return f"{len(as_list(value))} sources of the answer"
 
 
-def _fold(parts: Iterable[OutputPart], *, at: int, model: str) -> Iterator[ForeignMessage]:
+def _fold(parts: Iterable[ReplyFragment], *, at: int, model: str) -> Iterator[ForeignMessage]:
     """Yield the messages that the parts make: a result ends the message with its call."""
     empty = ForeignMessage(id="", role=Role.ASSISTANT, at=at, model=model)
     answer, names = empty, dict[str, str]()
