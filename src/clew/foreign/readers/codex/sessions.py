@@ -101,6 +101,8 @@ class _Reader:
             self.source = read_string(source) or None
         elif kind == "turn_context":
             self._model = read_string(payload.get("model")) or self._model
+        elif inner in ("task_started", "turn_aborted"):
+            self._end_answer()
         elif inner == "token_count":
             self._count_tokens(as_dict(get_nested(payload, "info.last_token_usage")))
         text = read_string(payload.get("message")) or f"A record of Codex: {inner or kind}"
