@@ -37,9 +37,13 @@ HOW_TO: Final = {
     ),
     "Operate": (
         "run-around-the-clock troubleshooting check-and-repair back-up-and-restore upgrade "
-        "export-import move-in replay move-to-postgresql scale-out trace-turns"
+        "export-import replay move-to-postgresql scale-out trace-turns"
     ),
-    "Extend": "use-your-own-agent write-a-tool write-a-plugin use-clew-as-a-library",
+    "Move in": (
+        "move-in move-from-hermes move-from-nanobot move-from-claude-code move-from-codex "
+        "move-from-open-webui move-from-chatgpt"
+    ),
+    "Extend": "use-your-own-agent write-a-tool write-a-plugin run-hermes-plugins use-clew-as-a-library",
 }
 EXPLANATION: Final = (
     "message-to-turn security-model sandbox costs-and-limits compare performance scaling glossary "

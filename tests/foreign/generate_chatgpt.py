@@ -84,6 +84,33 @@ class Tree:
         }
 
 
+def add_pictures(tree: Tree, number: int) -> None:
+    asset = f"file-{number:04d}abc"
+    part = {
+        "content_type": "image_asset_pointer",
+        "asset_pointer": f"file-service://{asset}",
+        "size_bytes": len(PICTURE),
+        "width": 1,
+        "height": 1,
+    }
+    about = {"id": asset, "name": "rose.png", "size": len(PICTURE), "mime_type": "image/png"}
+    tree.add(
+        "user",
+        {"content_type": "multimodal_text", "parts": [part, "What is this?"]},
+        attachments=[about],
+    )
+    tree.say("assistant", "A rose.", model_slug="gpt-4o")
+    tree.add(
+        "assistant",
+        {"content_type": "text", "parts": ['{"prompt": "a rose"}']},
+        recipient="dalle.text2im",
+        model_slug="gpt-4o",
+    )
+    made = {**part, "asset_pointer": "sediment://file_lost"}
+    tree.add("tool", {"content_type": "multimodal_text", "parts": [made]}, name="dalle.text2im")
+    tree.say("assistant", "Here it is.", model_slug="gpt-4o")
+
+
 def make_conversation(number: int) -> dict:
     tree = Tree(number)
     tree.say("system", "", is_visually_hidden_from_conversation=True)
@@ -130,30 +157,7 @@ def make_conversation(number: int) -> dict:
         tree.say("user", "The question, edited", parent=before)
         tree.say("assistant", "The other answer", model_slug="gpt-5")
     if kind == "picture":
-        asset = f"file-{number:04d}abc"
-        part = {
-            "content_type": "image_asset_pointer",
-            "asset_pointer": f"file-service://{asset}",
-            "size_bytes": len(PICTURE),
-            "width": 1,
-            "height": 1,
-        }
-        about = {"id": asset, "name": "rose.png", "size": len(PICTURE), "mime_type": "image/png"}
-        tree.add(
-            "user",
-            {"content_type": "multimodal_text", "parts": [part, "What is this?"]},
-            attachments=[about],
-        )
-        tree.say("assistant", "A rose.", model_slug="gpt-4o")
-        tree.add(
-            "assistant",
-            {"content_type": "text", "parts": ['{"prompt": "a rose"}']},
-            recipient="dalle.text2im",
-            model_slug="gpt-4o",
-        )
-        made = {**part, "asset_pointer": "sediment://file_lost"}
-        tree.add("tool", {"content_type": "multimodal_text", "parts": [made]}, name="dalle.text2im")
-        tree.say("assistant", "Here it is.", model_slug="gpt-4o")
+        add_pictures(tree, number)
     return tree.done()
 
 

@@ -109,6 +109,37 @@ def make_output(turn: int) -> list[dict]:
     ]
 
 
+def add_end(tree: Tree, kind: str) -> None:
+    if kind == "edited":
+        before = tree.messages[tree.last]["parentId"]
+        parent = tree.messages[before]["parentId"]
+        if parent is None:
+            tree.last = None
+        tree.add("user", "The question, edited", parent=parent)
+        tree.add("assistant", "The other answer")
+    elif kind == "picture":
+        tree.add(
+            "user",
+            "What is this?",
+            files=[
+                {"type": "image", "url": PICTURE},
+                {"type": "file", "id": "file-1", "name": "rose.txt", "url": "file-1"},
+            ],
+        )
+        tree.add(
+            "assistant", "A rose.", sources=[{"source": {"name": "rose.txt"}, "document": ["rose"]}]
+        )
+    elif kind == "summary":
+        tree.add("user", "And now?", contextSummary="They spoke of roses.")
+        tree.add("assistant", "Tulips.")
+    elif kind == "stopped":
+        tree.add("user", "Write long")
+        tree.add("assistant", "", done=False)
+    elif kind == "error":
+        tree.add("user", "Fail")
+        tree.add("assistant", "", error={"content": "the model is gone"})
+
+
 def make_chat(number: int) -> dict:
     tree = Tree(number)
     kind = (
@@ -141,34 +172,7 @@ def make_chat(number: int) -> dict:
             )
         if kind == "again":
             tree.add("assistant", f"Answer {turn}, again: tulips.", parent=asked)
-    if kind == "edited":
-        before = tree.messages[tree.last]["parentId"]
-        parent = tree.messages[before]["parentId"]
-        if parent is None:
-            tree.last = None
-        tree.add("user", "The question, edited", parent=parent)
-        tree.add("assistant", "The other answer")
-    elif kind == "picture":
-        tree.add(
-            "user",
-            "What is this?",
-            files=[
-                {"type": "image", "url": PICTURE},
-                {"type": "file", "id": "file-1", "name": "rose.txt", "url": "file-1"},
-            ],
-        )
-        tree.add(
-            "assistant", "A rose.", sources=[{"source": {"name": "rose.txt"}, "document": ["rose"]}]
-        )
-    elif kind == "summary":
-        tree.add("user", "And now?", contextSummary="They spoke of roses.")
-        tree.add("assistant", "Tulips.")
-    elif kind == "stopped":
-        tree.add("user", "Write long")
-        tree.add("assistant", "", done=False)
-    elif kind == "error":
-        tree.add("user", "Fail")
-        tree.add("assistant", "", error={"content": "the model is gone"})
+    add_end(tree, kind)
     return tree.done()
 
 

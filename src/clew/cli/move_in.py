@@ -28,7 +28,7 @@ _KINDS: Final = ("conversations", "memory", "skills", "jobs", "people", "setting
     "import",
     epilog=format_examples(
         "clew import hermes --dry-run",
-        "clew import openclaw ~/.openclaw --people",
+        "clew import hermes ~/.hermes --people",
         "clew import chatgpt export.zip --since 2026-01-01",
     ),
 )

@@ -11,11 +11,9 @@ if TYPE_CHECKING:
 #: Name on the command line, and its module in ``clew.foreign.readers``.
 SYSTEMS: Final = {
     "hermes": "hermes",
-    "openclaw": "openclaw",
     "nanobot": "nanobot",
     "claude": "claude",
     "codex": "codex",
-    "opencode": "opencode",
     "open-webui": "open_webui",
     "chatgpt": "chatgpt",
     "generic": "generic",
