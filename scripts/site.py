@@ -43,7 +43,9 @@ HOW_TO: Final = {
         "move-in move-from-hermes move-from-nanobot move-from-claude-code move-from-codex "
         "move-from-open-webui move-from-chatgpt"
     ),
-    "Extend": "use-your-own-agent write-a-tool write-a-plugin run-hermes-plugins use-clew-as-a-library",
+    "Extend": (
+        "use-your-own-agent write-a-tool write-a-plugin run-hermes-plugins use-clew-as-a-library"
+    ),
 }
 EXPLANATION: Final = (
     "message-to-turn security-model sandbox costs-and-limits compare performance scaling glossary "
