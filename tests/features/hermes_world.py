@@ -13,7 +13,7 @@ import pytest
 
 from clew.commands.runner import CommandRunner
 from clew.engine import context_notes
-from clew.features.hermes import memory, notes
+from clew.features.hermes.worker import BriefCalls
 from clew.plugin.loading import load_settings_with_features
 from clew.runtime import open_application
 from clew.testing import FakeProvider
@@ -75,8 +75,7 @@ async def open_hermes(
         if is_patient:
             # Notes are made in a transaction, and left out where a busy machine takes longer.
             patch.setattr(context_notes, "MAX_SECONDS", PATIENCE)
-            patch.setattr(notes, "SECONDS", PATIENCE)
-            patch.setattr(memory, "SECONDS", PATIENCE)
+            patch.setattr(BriefCalls, "SECONDS", PATIENCE)
         settings = read_settings(
             home,
             plugins,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from clew.features.hermes.loaded import HermesTool
-from clew.features.hermes.notes import SECONDS, read_message
+from clew.features.hermes.notes import read_message
 from clew.features.hermes.tools import declare_tools
+from clew.features.hermes.worker import BriefCalls
 from clew.plugin import Note
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class HermesMemory:
 
     def __init__(self, plugin: LoadedPlugin) -> None:
         self._plugin, self._provider = plugin, plugin.memory_provider
+        self._brief_calls = BriefCalls(plugin.worker)
         self._sessions: set[str] = set()
 
     def open(self) -> bool:
@@ -89,7 +91,7 @@ class HermesMemory:
             self._enter(session)
             return self._ask("prefetch", said, session_id=session)
 
-        found = self._call(recall, seconds=SECONDS)
+        found = self._guard(lambda: self._brief_calls.call(recall))
         return [Note(text=found)] if isinstance(found, str) and found.strip() else []
 
     def render(self) -> str | None:
@@ -131,8 +133,11 @@ class HermesMemory:
 
     def _call(self, job: Callable[[], Any], *, seconds: float) -> Any:
         """Return what a job in the thread of the plugin returns; ``None`` if it fails."""
+        return self._guard(lambda: self._plugin.worker.call(job, seconds=seconds))
+
+    def _guard(self, call: Callable[[], Any]) -> Any:
         try:
-            return self._plugin.worker.call(job, seconds=seconds)
+            return call()
         except Exception as error:  # noqa: BLE001  (the code of a plugin may raise anything)
             log.warning("hermes_memory_failed", plugin=self._plugin.name, error=repr(error))
             return None

@@ -10,6 +10,7 @@ import structlog
 from clew.features.hermes import facts
 from clew.features.hermes.hooks import run_callbacks
 from clew.features.hermes.values import as_object
+from clew.features.hermes.worker import BriefCalls
 from clew.plugin import Note
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 HOOK: Final = "pre_llm_call"
-#: Seconds for an answer: the message is stored meanwhile, and other writers wait.
-SECONDS: Final = 0.4
 #: Turns whose answers are remembered: the transaction that stores a message may run again.
 _MAX_TURNS: Final = 200
 
@@ -66,7 +65,7 @@ class TurnNotes:
     """The notes of one plugin: once per turn, and the same ones if that is asked again."""
 
     def __init__(self, plugin: LoadedPlugin) -> None:
-        self._plugin = plugin
+        self._plugin, self._calls = plugin, BriefCalls(plugin.worker)
         self._made: OrderedDict[str, tuple[str, list[Note]]] = OrderedDict()
 
     def make_notes(self, t: Tx, context: TurnContext) -> list[Note]:
@@ -78,12 +77,11 @@ class TurnNotes:
             return known[1] if known[0] == said else []
         arguments = _make_arguments(t, context, said)
         try:
-            answers = self._plugin.worker.call(
-                lambda: run_callbacks(self._plugin, self._plugin.hooks[HOOK], arguments),
-                seconds=SECONDS,
+            answers = self._calls.call(
+                lambda: run_callbacks(self._plugin, self._plugin.hooks[HOOK], arguments)
             )
         except TimeoutError:
-            log.warning("hermes_note_late", plugin=self._plugin.name, seconds=SECONDS)
+            log.warning("hermes_note_late", plugin=self._plugin.name, seconds=BriefCalls.SECONDS)
             answers = []
         return self._keep(context.turn, said, [Note(text=text) for text in _list_texts(answers)])
 

@@ -77,6 +77,36 @@ class PluginWorker:
             run_job(*self._jobs.get())
 
 
+class BriefCalls:
+    """
+    Calls to a plugin for which a transaction waits, and with it every writer of the store.
+
+    While one that took too long still runs, others are not begun.
+    """
+
+    #: Seconds for an answer; a memory that is asked over a network needs some.
+    SECONDS: Final = 0.4
+
+    def __init__(self, worker: PluginWorker) -> None:
+        self._worker = worker
+        self._late: Future[Any] | None = None
+
+    def call(self, job: Callable[[], T]) -> T:
+        """
+        Run a job, and wait for its result.
+
+        :raises TimeoutError: if there is none in time
+        """
+        if self._late is not None and not self._late.done():
+            raise TimeoutError
+        done = self._worker.submit(job)
+        try:
+            return done.result(self.SECONDS)
+        except TimeoutError:
+            self._late = None if done.cancel() else done
+            raise
+
+
 def run_job(job: Callable[[], Any], done: Future[Any]) -> None:
     """Run a job, and pass on what it returns or raises; an exit is an error like others."""
     if not done.set_running_or_notify_cancel():
