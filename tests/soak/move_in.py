@@ -57,7 +57,7 @@ def _take_in(system: str, database: str, server_url: str, folder: Path) -> tuple
 
 def _take(command: Sequence[str], calm: Clew, killed: Clew) -> tuple[object, ...]:
     found = calm.data(*command)
-    kills = sum(_kill(killed, command, dice) for dice in _throw())
+    kills = sum(_kill(killed, command, after) for after in _list_delays())
     ended = killed.data(*command)
     again = killed.data(*command)["taken"]["entries"]
     wrong = list(_list_faults(calm, killed, found, ended))
@@ -68,15 +68,16 @@ def _take(command: Sequence[str], calm: Clew, killed: Clew) -> tuple[object, ...
     return (*counts, kills, again, len(wrong))
 
 
-def _throw() -> Iterator[random.Random]:
+def _list_delays() -> Sequence[float]:
+    """Return seconds after which an import is killed: each run comes a little further."""
     dice = random.Random(11)
-    return (dice for _ in range(KILLS))
+    return [0.2 + 0.04 * number + dice.uniform(0, 0.1) for number in range(KILLS)]
 
 
-def _kill(clew: Clew, command: Sequence[str], dice: random.Random) -> bool:
-    """Start an import and kill it at a random moment; return whether it was still running."""
+def _kill(clew: Clew, command: Sequence[str], after: float) -> bool:
+    """Start an import and kill it; return whether it was still running."""
     with clew.started(*command, "--json") as process:
-        time.sleep(dice.uniform(0.05, 1.5))
+        time.sleep(after)
         return process.poll() is None
 
 
