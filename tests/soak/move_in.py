@@ -71,7 +71,7 @@ def _take(command: Sequence[str], calm: Clew, killed: Clew) -> tuple[object, ...
 def _list_delays() -> Sequence[float]:
     """Return seconds after which an import is killed: each run comes a little further."""
     dice = random.Random(11)
-    return [0.2 + 0.04 * number + dice.uniform(0, 0.1) for number in range(KILLS)]
+    return [0.1 + 0.015 * number + dice.uniform(0, 0.05) for number in range(KILLS)]
 
 
 def _kill(clew: Clew, command: Sequence[str], after: float) -> bool:
