@@ -1,0 +1,106 @@
+"""Records of OpenClaw's transcripts as items (both stores hold the same records)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import TYPE_CHECKING, Any
+
+from clew.core.entry import Role
+from clew.foreign.chat_messages import read_content, read_moment, read_string
+from clew.foreign.conversations import (
+    ForeignCall,
+    ForeignCompaction,
+    ForeignFile,
+    ForeignMessage,
+    ForeignResult,
+    ForeignUsage,
+)
+from clew.foreign.folders import as_dict, as_list, get_nested
+
+if TYPE_CHECKING:
+    from clew.foreign.item_list import ItemList
+
+
+def add_record(items: ItemList, name: str, data: dict[str, Any]) -> None:
+    """Add one record; what is no message or compaction becomes an event."""
+    items.at = read_moment(data.get("timestamp"), items.at)
+    name, kind = read_string(data.get("id")) or name, read_string(data.get("type"))
+    said = as_dict(data.get("message"))
+    if kind == "compaction":
+        kept = read_string(data.get("firstKeptEntryId")) or None
+        items.add(
+            ForeignCompaction(
+                id=name, at=items.at, summary=read_string(data.get("summary")), kept_from=kept
+            )
+        )
+    elif kind == "message" and said.get("role") in ("user", "assistant", "toolResult"):
+        items.add(_read_message(name, items.at, said))
+    else:
+        items.add_event(name, kind or "unknown", f"OpenClaw: {kind or 'unknown'}", data)
+
+
+def _read_message(name: str, at: int, said: dict[str, Any]) -> ForeignMessage:
+    content = said.get("content")
+    parts = [as_dict(part) for part in as_list(content)]
+    if said["role"] == "toolResult":
+        result = ForeignResult(
+            call_id=read_string(said.get("toolCallId")),
+            name=read_string(said.get("toolName")),
+            text=read_content(content),
+            is_error=said.get("isError") is True,
+        )
+        return ForeignMessage(id=name, role=Role.TOOL, at=at, results=[result])
+    texts = [read_string(p.get("text")) for p in parts if p.get("type") == "text"]
+    text = content if isinstance(content, str) else "\n".join(texts)
+    files = [_read_file(p) for p in parts if p.get("type") == "image"]
+    if said["role"] == "user":
+        return ForeignMessage(id=name, role=Role.USER, at=at, text=text, files=files)
+    model = ":".join(filter(None, map(read_string, (said.get("provider"), said.get("model")))))
+    return ForeignMessage(
+        id=name,
+        role=Role.ASSISTANT,
+        at=at,
+        text=text,
+        files=files,
+        model=model,
+        reasoning="\n".join(
+            read_string(p.get("thinking")) for p in parts if p.get("type") == "thinking"
+        ),
+        calls=[
+            ForeignCall(
+                id=read_string(p.get("id")),
+                name=read_string(p.get("name")),
+                arguments=json.dumps(p.get("arguments", {})),
+            )
+            for p in parts
+            if p.get("type") == "toolCall"
+        ],
+        usage=_read_usage(as_dict(said.get("usage"))),
+    )
+
+
+def _read_file(part: dict[str, Any]) -> ForeignFile:
+    try:
+        content = base64.b64decode(read_string(part.get("data")), validate=True) or None
+    except (binascii.Error, ValueError):
+        content = None
+    return ForeignFile(name="image", media_type=read_string(part.get("mimeType")), content=content)
+
+
+def _read_usage(usage: dict[str, Any]) -> ForeignUsage | None:
+    def count(key: str) -> int:
+        return usage[key] if isinstance(usage.get(key), int) else 0
+
+    cost = get_nested(usage, "cost.total")
+    return (
+        ForeignUsage(
+            input_tokens=count("input") + count("cacheRead") + count("cacheWrite"),
+            cached_tokens=count("cacheRead"),
+            output_tokens=count("output"),
+            cost_micros=round(cost * 1e6) if isinstance(cost, int | float) else None,
+        )
+        if usage
+        else None
+    )
