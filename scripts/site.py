@@ -40,8 +40,8 @@ HOW_TO: Final = {
         "export-import replay move-to-postgresql scale-out trace-turns"
     ),
     "Move in": (
-        "move-in move-from-hermes move-from-nanobot move-from-claude-code move-from-codex "
-        "move-from-open-webui move-from-chatgpt"
+        "move-in move-from-hermes move-from-openclaw move-from-nanobot move-from-claude-code "
+        "move-from-codex move-from-open-webui move-from-chatgpt"
     ),
     "Extend": (
         "use-your-own-agent write-a-tool write-a-plugin run-hermes-plugins use-clew-as-a-library"

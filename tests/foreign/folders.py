@@ -23,11 +23,17 @@ def list_sampled_systems() -> list[str]:
 
 
 def copy_sample(name: str, to: Path) -> Path:
-    """Copy a sample; its ``.sql`` files become databases, and ``dotenv`` becomes ``.env``."""
+    """
+    Copy a sample.
+
+    Its ``.sql`` files become databases (``a.sql`` becomes ``a.db``), ``dotenv`` becomes ``.env``.
+    """
     folder = to / name
     shutil.copytree(SAMPLES / name, folder)
     for dump in folder.rglob("*.sql"):
-        with closing(sqlite3.connect(dump.with_suffix(".db"))) as database:
+        file = dump.with_suffix("")
+        file = file if file.suffix else dump.with_suffix(".db")
+        with closing(sqlite3.connect(file)) as database:
             database.execute("PRAGMA synchronous = OFF")
             database.executescript(dump.read_text(encoding="utf-8"))
         dump.unlink()

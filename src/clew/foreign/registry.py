@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 #: Name on the command line, and its module in ``clew.foreign.readers``.
 SYSTEMS: Final = {
     "hermes": "hermes",
+    "openclaw": "openclaw",
     "nanobot": "nanobot",
     "claude": "claude",
     "codex": "codex",

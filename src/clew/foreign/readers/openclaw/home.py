@@ -33,6 +33,7 @@ _KINDS = {"direct": "dm", "group": "group", "channel": "group"}
 
 
 def list_routes(key: str) -> list[Route]:
+    """Return the chat of a session key, ``agent:ID:CHANNEL:direct:PEER[:thread:ID]``, if any."""
     parts = key.split(":")
     if len(parts) not in (5, 7) or parts[0] != "agent" or parts[3] not in _KINDS or not all(parts):
         return []
@@ -79,6 +80,7 @@ class OpenClawHome(PlainHome):
         self.description = f"OpenClaw, {folder}"
 
     def iter_conversations(self, *, since: int = 0) -> Iterator[Found]:
+        """Yield the sessions of each agent's database, then those of older releases."""
         for file in sorted(self._folder.glob("agents/*/agent/openclaw-agent.sqlite")):
             try:
                 yield from self._read_store(file, since)
@@ -96,10 +98,12 @@ class OpenClawHome(PlainHome):
         store = ForeignDatabase(file)
         windows = store.read(
             lambda c: c.execute(
-                "SELECT w.session_id, w.session_key, n.current_session_id,"
-                " max(w.updated_at, coalesce(w.transcript_updated_at, 0)) AS at FROM session_windows w"
-                " LEFT JOIN session_nodes n ON n.session_key = w.session_key"
-                " ORDER BY at, w.session_id"
+                """
+                SELECT w.session_id, w.session_key, n.current_session_id,
+                       max(w.updated_at, coalesce(w.transcript_updated_at, 0)) AS at
+                FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key
+                ORDER BY at, w.session_id
+                """
             ).fetchall()
         )
         for row in windows:
@@ -148,16 +152,7 @@ class OpenClawHome(PlainHome):
 
 
 def _unpack(row: sqlite3.Row) -> str:
+    """Return an event as JSON; one that is compressed stays as it is, and is named."""
     if row["event_json"] is not None:
-        return row["event_json"]
-    try:
-        import zstandard  # noqa: PLC0415
-    except ImportError:
-        return json.dumps(
-            {
-                "type": "compressed",
-                "reason": "needs the package zstandard",
-                "zstd": row["event_zstd"].hex(),
-            }
-        )
-    return zstandard.ZstdDecompressor().decompress(row["event_zstd"], 1 << 23).decode()
+        return str(row["event_json"])
+    return json.dumps({"type": "compressed", "zstd": bytes(row["event_zstd"] or b"").hex()})
