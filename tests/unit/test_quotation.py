@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.channel_events import IgnoredEvent, MessageSender, prefix_sender
+from clew.core.payload import as_list, as_object, as_objects, as_text
 from clew.core.quotation import (
     LONGEST_REPLY,
     Quoted,
@@ -17,7 +18,6 @@ from clew.core.quotation import (
 )
 from clew.core.route import Route
 from clew.gateway.ignored_events import IgnoredEventLog
-from clew.gateway.payload import as_list, as_object, as_objects, as_text
 
 #: All that some reader takes for the end of a line.
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

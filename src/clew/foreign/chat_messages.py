@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.core.entry import Role
+from clew.core.payload import as_text
 from clew.foreign.conversations import (
     ForeignCall,
     ForeignEvent,
@@ -40,13 +41,6 @@ _ROLES: Final = {
 _CALLERS: Final = ("function_call", "tool_call")
 #: Above it, a time is in milliseconds; above the next in micro-, then in nanoseconds.
 _LATEST_SECONDS: Final = 100_000_000_000
-
-
-def read_string(value: object) -> str:
-    """Return a text or a number as text; anything else as none."""
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def read_moment(value: object, default: int) -> int:
@@ -87,9 +81,9 @@ def read_message(record: Any, *, name: str, at: int) -> ForeignItem:
     if not isinstance(record, dict):
         return make_event(record, name=name, at=at, kind="damaged", text="An unreadable message")
     said = cast("dict[str, Any]", record)
-    name = read_string(said.get("id")) or name
+    name = as_text(said.get("id")) or name
     at = read_moment(_first_of(said, "timestamp", "created_at", "create_time", "time"), at)
-    speaker = read_string(said.get("role") or said.get("from")).lower()
+    speaker = as_text(said.get("role") or said.get("from")).lower()
     content = said.get("content", said.get("value"))
     role = _ROLES.get(speaker)
     if role is None:
@@ -107,10 +101,10 @@ def read_message(record: Any, *, name: str, at: int) -> ForeignItem:
         role=role,
         at=at,
         text=read_content(content),
-        reasoning=read_string(said.get("reasoning_content") or said.get("reasoning")),
+        reasoning=as_text(said.get("reasoning_content") or said.get("reasoning")),
         calls=read_calls(said) if role is Role.ASSISTANT else (),
         files=read_files(content),
-        model=read_string(said.get("model")),
+        model=as_text(said.get("model")),
     )
 
 
@@ -126,14 +120,14 @@ def read_content(content: object) -> str:
         return "\n".join(part for part in parts if part)
     if isinstance(content, dict):
         return _read_part(cast("dict[str, object]", content))
-    return read_string(content)
+    return as_text(content)
 
 
 def _read_part(part: object) -> str:
     if not isinstance(part, dict):
-        return read_string(part)
+        return as_text(part)
     said = cast("dict[str, object]", part)
-    return read_string(_first_of(said, "text", "content", "value"))
+    return as_text(_first_of(said, "text", "content", "value"))
 
 
 def read_calls(said: dict[str, Any]) -> tuple[ForeignCall, ...]:
@@ -161,8 +155,8 @@ def _read_call(record: Any) -> ForeignCall:
     told = cast("dict[str, Any]", function) if isinstance(function, dict) else said
     arguments = _first_of(told, "arguments", "input", "args")
     return ForeignCall(
-        id=read_string(_first_of(said, "id", "call_id", "tool_call_id")),
-        name=read_string(told.get("name")),
+        id=as_text(_first_of(said, "id", "call_id", "tool_call_id")),
+        name=as_text(told.get("name")),
         arguments=arguments if isinstance(arguments, str) else json.dumps(arguments or {}),
     )
 
@@ -170,8 +164,8 @@ def _read_call(record: Any) -> ForeignCall:
 def _read_result(said: dict[str, Any], content: object) -> ForeignResult:
     text = read_content(content)
     return ForeignResult(
-        call_id=read_string(_first_of(said, "tool_call_id", "call_id")),
-        name=read_string(said.get("name")),
+        call_id=as_text(_first_of(said, "tool_call_id", "call_id")),
+        name=as_text(said.get("name")),
         text=text if text or content is None else json.dumps(content),
         is_error=said.get("is_error") is True,
     )
@@ -194,7 +188,7 @@ def _find_url(part: object) -> str:
         return ""
     said = cast("dict[str, Any]", part)
     url = said.get("image_url") or said.get("file_url")
-    return read_string(cast("dict[str, Any]", url).get("url") if isinstance(url, dict) else url)
+    return as_text(cast("dict[str, Any]", url).get("url") if isinstance(url, dict) else url)
 
 
 def read_data_url(url: str, *, name: str) -> ForeignFile:

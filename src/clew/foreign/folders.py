@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from clew.core.payload import as_list, as_object
 from clew.foreign.homes import ForeignMemory, ForeignSecret, ForeignSkill
 
 if TYPE_CHECKING:
@@ -41,28 +42,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
     import yaml  # noqa: PLC0415  (only where there is such a file)
 
     try:
-        return as_dict(yaml.safe_load(read_text(path)))
+        return as_object(yaml.safe_load(read_text(path)))
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
-
-
-def as_dict(value: object) -> dict[str, Any]:
-    """Return a value if it is a dict with texts as keys, else an empty one."""
-    if not isinstance(value, dict):
-        return {}
-    return {key: one for key, one in cast("dict[Any, Any]", value).items() if isinstance(key, str)}
-
-
-def as_list(value: object) -> list[Any]:
-    """Return a value if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def get_nested(data: Mapping[str, Any], dotted: str) -> Any:
     """Return what stands at a dotted name; ``None`` if nothing does."""
     value: Any = data
     for part in dotted.split("."):
-        value = as_dict(value).get(part)
+        value = as_object(value).get(part)
     return value
 
 
@@ -91,7 +80,7 @@ def list_secret_variables(path: Path, place: str) -> Iterator[ForeignSecret]:
 
 def list_secret_keys(data: object, place: str, *, prefix: str = "") -> Iterator[ForeignSecret]:
     """Yield the dotted names of the secrets in settings, lists included."""
-    pairs = as_dict(data).items() or enumerate(as_list(data))
+    pairs = as_object(data).items() or enumerate(as_list(data))
     for key, value in pairs:
         name = f"{prefix}{key}"
         if isinstance(value, list) and value and is_secret_name(str(key)):

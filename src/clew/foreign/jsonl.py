@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.foreign.folders import as_dict
+from clew.core.payload import as_object
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class JsonLine(Record):
 def parse_line(number: int, raw: str) -> JsonLine:
     """Return a line, read as far as it can be."""
     try:
-        data = as_dict(json.loads(raw))
+        data = as_object(json.loads(raw))
     except (ValueError, RecursionError):
         data = {}
     return JsonLine(number=number, raw=raw, data=data)

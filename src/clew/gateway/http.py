@@ -12,9 +12,9 @@ import httpx2
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidURI, WebSocketException
 
+from clew.core.payload import as_object
 from clew.errors import NotDelivered, NotSent, OutcomeUnknown
 from clew.gateway.detached_calls import DetachedCalls
-from clew.gateway.payload import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

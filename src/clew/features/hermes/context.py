@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from clew.core.payload import as_object
 from clew.features.hermes.injection import inject_message
 from clew.features.hermes.llm import PluginLlm
 from clew.features.hermes.loaded import HermesCliCommand, HermesCommand, HermesTool
-from clew.features.hermes.values import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

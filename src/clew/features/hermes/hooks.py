@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from clew.core.payload import as_object
 from clew.features.hermes import facts
-from clew.features.hermes.values import as_object, is_object
+from clew.features.hermes.values import is_object
 from clew.features.hermes.worker import finish_call
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from clew.core.payload import as_object
 from clew.errors import SettingsError
-from clew.features.hermes.values import as_object, is_object
+from clew.features.hermes.values import is_object
 from clew.record import Record
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from clew.core.payload import as_object
 from clew.features.hermes import facts
 from clew.features.hermes.hooks import run_callbacks
-from clew.features.hermes.values import as_object
 from clew.features.hermes.worker import BriefCalls
 from clew.plugin import Note
 

@@ -8,9 +8,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from clew.core.payload import as_object
 from clew.features.hermes import facts
 from clew.features.hermes.hooks import run_callbacks
-from clew.features.hermes.values import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -18,11 +18,11 @@ from clew.core.channel_events import (
     MessageSender,
     OutboundMessage,
 )
+from clew.core.payload import as_list, as_objects
 from clew.core.quotation import Quoted, quote_forwarded, quote_reply
 from clew.core.route import Route
 from clew.core.text import sanitize_text
 from clew.features.webhooks.signing import MAX_ID_LENGTH, WebhookRejected, WebhookSignature
-from clew.gateway.payload import as_list, as_objects
 from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
 from clew.gateway.text.splitting import TextCost

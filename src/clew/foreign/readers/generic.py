@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
+from clew.core.payload import as_object, as_text
 from clew.errors import UsageError
-from clew.foreign.chat_messages import read_messages, read_moment, read_string
+from clew.foreign.chat_messages import read_messages, read_moment
 from clew.foreign.conversations import ForeignConversation, ForeignProblem
 from clew.foreign.homes import PlainHome
 
@@ -76,7 +77,7 @@ def _read_file(file: Path, name: str) -> Iterator[Found]:
     created = int(file.stat().st_mtime * 1000)
     loose: list[dict[str, Any]] = []
     for number, record in enumerate(_read_records(file, name), 1):
-        said = _as_object(record)
+        said = as_object(record)
         if isinstance(record, ForeignProblem):
             yield record
         elif _find_messages(said) is not None:
@@ -102,10 +103,6 @@ def _read_records(file: Path, name: str) -> Iterator[Any]:
         yield from _read_lines(lines, name)
 
 
-def _as_object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
 def _read_lines(lines: Iterable[str], name: str) -> Iterator[Any]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -124,8 +121,8 @@ def _make_conversation(record: dict[str, Any], name: str, created: int) -> Forei
     begun = read_moment(record.get("created_at") or record.get("create_time"), created)
     items = read_messages(_find_messages(record) or [], at=begun)
     return ForeignConversation(
-        id=read_string(record.get("id")) or name,
-        title=read_string(record.get("title")),
+        id=as_text(record.get("id")) or name,
+        title=as_text(record.get("title")),
         created_at=min([begun, *(item.at for item in items)]),
         items=items,
     )

@@ -6,9 +6,9 @@ import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from clew.foreign.chat_messages import read_moment, read_string
+from clew.core.payload import as_object, as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.conversations import ForeignConversation, ForeignProblem
-from clew.foreign.folders import as_dict
 from clew.foreign.homes import PlainHome
 from clew.foreign.json_arrays import BrokenArray, iter_array
 from clew.foreign.message_trees import MessageLine, MessageNode, split_tree
@@ -38,7 +38,7 @@ class ChatGptHome(PlainHome):
         try:
             with self._archive.open_text(name) as file:
                 for number, record in enumerate(iter_array(file), 1):
-                    yield from self._read_record(as_dict(record), f"{name}, {number}", since)
+                    yield from self._read_record(as_object(record), f"{name}, {number}", since)
         except BrokenArray as error:
             place = f"{name}, after conversation {number}"
             yield ForeignProblem(place=place, reason=f"{error}: download the export again")
@@ -46,17 +46,17 @@ class ChatGptHome(PlainHome):
             yield ForeignProblem(place=name, reason=f"the zip is damaged ({error})")
 
     def _read_record(self, told: Mapping[str, Any], place: str, since: int) -> Iterator[Found]:
-        mapping = as_dict(told.get("mapping"))
-        name = read_string(told.get("conversation_id") or told.get("id"))
+        mapping = as_object(told.get("mapping"))
+        name = as_text(told.get("conversation_id") or told.get("id"))
         if not mapping or not name:
             yield ForeignProblem(place=place, reason="it has no messages or no id")
             return
         created = read_moment(told.get("create_time"), 0)
         if read_moment(told.get("update_time"), created) < since:
             return
-        nodes = {key: _read_node(as_dict(node)) for key, node in mapping.items()}
-        current = read_string(told.get("current_node"))
-        title = read_string(told.get("title"))
+        nodes = {key: _read_node(as_object(node)) for key, node in mapping.items()}
+        current = as_text(told.get("current_node"))
+        title = as_text(told.get("title"))
         for line in split_tree(nodes, current):
             yield self._make_conversation(line, mapping, name, title, created)
 
@@ -79,14 +79,14 @@ class ChatGptHome(PlainHome):
 
 
 def _read_node(node: Mapping[str, Any]) -> MessageNode:
-    author = as_dict(as_dict(node.get("message")).get("author"))
-    parent = read_string(node.get("parent")) or None
+    author = as_object(as_object(node.get("message")).get("author"))
+    parent = as_text(node.get("parent")) or None
     return MessageNode(parent=parent, is_user=author.get("role") == "user")
 
 
 def _add(add: Any, key: str, mapping: Mapping[str, Any]) -> None:
     """Add a message; a node without one only holds the tree together."""
-    node = as_dict(mapping[key])
+    node = as_object(mapping[key])
     message = node.get("message") if node else mapping[key]
     if message is not None:
         add(key, message)

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.entry import Role
-from clew.foreign.chat_messages import make_event, read_content, read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import make_event, read_content, read_moment
 from clew.foreign.conversations import (
     ForeignCall,
     ForeignEvent,
@@ -14,7 +15,6 @@ from clew.foreign.conversations import (
     ForeignMessage,
     ForeignResult,
 )
-from clew.foreign.folders import as_dict, as_list
 from clew.record import replace
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class LineReader:
 
     def add(self, name: str, message: object) -> None:
         """Add a message of the line."""
-        told = as_dict(message)
+        told = as_object(message)
         self._at = read_moment(told.get("create_time"), self._at)
-        content = as_dict(told.get("content"))
-        kind = read_string(content.get("content_type"))
-        role = read_string(as_dict(told.get("author")).get("role"))
+        content = as_object(told.get("content"))
+        kind = as_text(content.get("content_type"))
+        role = as_text(as_object(told.get("author")).get("role"))
         text = _read_text(content)
         if kind == "thoughts":
             event = self._make_event(name, told, "reasoning", _read_thoughts(content))
@@ -62,8 +62,8 @@ class LineReader:
 
     def add_beside(self, name: str, message: object) -> None:
         """Add a message that was replaced by another one."""
-        told = as_dict(message)
-        text = _read_text(as_dict(told.get("content"))) or "An empty message"
+        told = as_object(message)
+        text = _read_text(as_object(told.get("content"))) or "An empty message"
         self.items.append(self._make_event(name, message, "variant", text))
 
     def finish(self) -> Sequence[ForeignItem]:
@@ -78,7 +78,7 @@ class LineReader:
 
     def _add_message(self, name: str, told: Mapping[str, Any], role: Role, text: str) -> None:
         item = ForeignMessage(id=name, role=role, at=self._at)
-        author = read_string(as_dict(told.get("author")).get("name"))
+        author = as_text(as_object(told.get("author")).get("name"))
         if role is Role.USER:
             self.items += self._thoughts
             item = replace(item, text=text, files=[*self._list_files(told)])
@@ -94,7 +94,7 @@ class LineReader:
     def _make_answer(
         self, item: ForeignMessage, told: Mapping[str, Any], text: str
     ) -> ForeignMessage:
-        recipient = read_string(told.get("recipient"))
+        recipient = as_text(told.get("recipient"))
         calls: tuple[ForeignCall, ...] = ()
         if recipient not in _EVERYONE:
             calls = (ForeignCall(id=item.id, name=recipient, arguments=text),)
@@ -104,7 +104,7 @@ class LineReader:
             text="" if calls else text,
             reasoning="\n\n".join(thought.text for thought in self._thoughts),
             calls=calls,
-            model=read_string(as_dict(told.get("metadata")).get("model_slug")),
+            model=as_text(as_object(told.get("metadata")).get("model_slug")),
         )
 
     def _find_call(self, author: str) -> str:
@@ -116,25 +116,27 @@ class LineReader:
         return ""
 
     def _list_files(self, told: Mapping[str, Any]) -> Iterator[ForeignFile]:
-        about = [as_dict(one) for one in as_list(as_dict(told.get("metadata")).get("attachments"))]
-        names = {read_string(one.get("id")): one for one in about}
+        about = [
+            as_object(one) for one in as_list(as_object(told.get("metadata")).get("attachments"))
+        ]
+        names = {as_text(one.get("id")): one for one in about}
         pointers = [
-            read_string(as_dict(part).get("asset_pointer"))
-            for part in as_list(as_dict(told.get("content")).get("parts"))
+            as_text(as_object(part).get("asset_pointer"))
+            for part in as_list(as_object(told.get("content")).get("parts"))
         ]
         found = [pointer.rpartition("/")[2].partition("?")[0] for pointer in pointers if pointer]
         for asset in dict.fromkeys([*filter(None, names), *found]):
             known = names.get(asset, {})
             name, content = self._fetch(asset)
             yield ForeignFile(
-                name=read_string(known.get("name")) or name,
-                media_type=read_string(known.get("mime_type") or known.get("mimeType")),
+                name=as_text(known.get("name")) or name,
+                media_type=as_text(known.get("mime_type") or known.get("mimeType")),
                 content=content,
             )
 
 
 def _is_hidden(told: Mapping[str, Any]) -> bool:
-    about = as_dict(told.get("metadata"))
+    about = as_object(told.get("metadata"))
     return about.get("is_user_system_message") is True
 
 
@@ -142,20 +144,20 @@ def _read_text(content: Mapping[str, Any]) -> str:
     parts = content.get("parts")
     if isinstance(parts, list):
         texts = [
-            part for part in as_list(content["parts"]) if not as_dict(part).get("asset_pointer")
+            part for part in as_list(content["parts"]) if not as_object(part).get("asset_pointer")
         ]
         return read_content(texts)
     for key in ("text", "result", "content", "user_profile", "model_set_context"):
-        if text := read_string(content.get(key)):
-            title = read_string(content.get("title"))
+        if text := as_text(content.get(key)):
+            title = as_text(content.get("title"))
             return f"{title}\n{text}" if title else text
     return "" if set(content) <= {"content_type"} else json.dumps(dict(content))
 
 
 def _read_thoughts(content: Mapping[str, Any]) -> str:
-    thoughts = [as_dict(one) for one in as_list(content.get("thoughts"))]
+    thoughts = [as_object(one) for one in as_list(content.get("thoughts"))]
     texts = [
-        "\n".join(filter(None, (read_string(one.get("summary")), read_string(one.get("content")))))
+        "\n".join(filter(None, (as_text(one.get("summary")), as_text(one.get("content")))))
         for one in thoughts
     ]
     return "\n\n".join(filter(None, texts))

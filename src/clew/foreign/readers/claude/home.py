@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.foreign.chat_messages import read_string
+from clew.core.payload import as_object, as_text
 from clew.foreign.conversations import ForeignProblem
-from clew.foreign.folders import as_dict, find_skills, list_secret_keys, read_json, read_memory
+from clew.foreign.folders import find_skills, list_secret_keys, read_json, read_memory
 from clew.foreign.homes import ForeignSetting, PlainHome
 from clew.foreign.jsonl import list_changed
 from clew.foreign.readers.claude.forks import ForkSources
@@ -48,7 +48,7 @@ class ClaudeHome(PlainHome):
         return find_skills(self._folder / "skills")
 
     def list_settings(self) -> Sequence[ForeignSetting]:
-        model = read_string(as_dict(read_json(self._folder / "settings.json")).get("model"))
+        model = as_text(as_object(read_json(self._folder / "settings.json")).get("model"))
         value = f"anthropic:{model}" if model.startswith("claude") else model
         known = "model.name" if model.startswith("claude") else ""
         return [ForeignSetting(origin="model", name=known, value=value)] if model else ()

@@ -8,7 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.entry import Role
-from clew.foreign.chat_messages import read_content, read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_content, read_moment
 from clew.foreign.conversations import (
     ForeignCall,
     ForeignCompaction,
@@ -18,7 +19,7 @@ from clew.foreign.conversations import (
     ForeignResult,
     ForeignUsage,
 )
-from clew.foreign.folders import as_dict, as_list, get_nested
+from clew.foreign.folders import get_nested
 from clew.foreign.item_list import ItemList
 from clew.foreign.jsonl import is_growing, iter_lines, read_mtime
 from clew.foreign.trees import TreeNode, split_paths
@@ -61,8 +62,8 @@ def read_sessions(
 def _read_node(data: dict[str, Any], *, is_sub: bool) -> TreeNode:
     parent = data.get("parentUuid") or data.get("logicalParentUuid")
     return TreeNode(
-        id=read_string(data.get("uuid")),
-        parent=read_string(parent) or None,
+        id=as_text(data.get("uuid")),
+        parent=as_text(parent) or None,
         is_aside=bool(data.get("isSidechain")) and not is_sub,
     )
 
@@ -86,14 +87,14 @@ def _is_fork(lines: Sequence[JsonLine], main: set[int], new: Sequence[int]) -> b
 def _is_prompt(data: dict[str, Any]) -> bool:
     content = get_nested(data, "message.content")
     return data.get("type") == _USER and not any(
-        as_dict(block).get("type") == "tool_result" for block in as_list(content)
+        as_object(block).get("type") == "tool_result" for block in as_list(content)
     )
 
 
 def _find_title(lines: Sequence[JsonLine]) -> str:
     """Return the title: a person's, else the model's."""
     titles = {
-        kind: read_string(line.data.get(key))
+        kind: as_text(line.data.get(key))
         for line in lines
         for kind, key in _TITLES.items()
         if line.data.get("type") == kind
@@ -104,7 +105,7 @@ def _find_title(lines: Sequence[JsonLine]) -> str:
 def _find_source(lines: Sequence[JsonLine]) -> str | None:
     """Return the session that this one was forked from."""
     sources = (get_nested(line.data, "forkedFrom.sessionId") for line in lines)
-    return next((read_string(source) for source in sources if source), None)
+    return next((as_text(source) for source in sources if source), None)
 
 
 class _PathReader:
@@ -126,9 +127,9 @@ class _PathReader:
             return
         data = line.data
         self._list.at = read_moment(data.get("timestamp"), self._list.at)
-        name = read_string(data.get("uuid")) or f"line-{line.number}"
-        message = as_dict(data.get("message"))
-        kind = read_string(data.get("type"))
+        name = as_text(data.get("uuid")) or f"line-{line.number}"
+        message = as_object(data.get("message"))
+        kind = as_text(data.get("type"))
         if data.get("isCompactSummary"):
             self._boundary = self._boundary or {"uuid": name}
             self._end_compaction(read_content(message.get("content")))
@@ -143,7 +144,7 @@ class _PathReader:
             self._add_event(name, kind, data)
 
     def _add_event(self, name: str, kind: str, data: dict[str, Any]) -> None:
-        text = read_string(data.get("content")) or f"A record of Claude Code: {kind or 'unknown'}"
+        text = as_text(data.get("content")) or f"A record of Claude Code: {kind or 'unknown'}"
         if data.get("isMeta"):
             kind, text = "system", "Text that Claude Code added for the model"
         self._list.add_event(name, kind or "unknown", text, data)
@@ -151,10 +152,10 @@ class _PathReader:
     def _end_compaction(self, summary: str) -> None:
         if not (boundary := self._boundary):
             return
-        kept = read_string(get_nested(boundary, "compactMetadata.preservedSegment.headUuid"))
+        kept = as_text(get_nested(boundary, "compactMetadata.preservedSegment.headUuid"))
         self._list.add(
             ForeignCompaction(
-                id=read_string(boundary.get("uuid")) or "compaction",
+                id=as_text(boundary.get("uuid")) or "compaction",
                 at=self._list.at,
                 summary=summary or "(the summary is not stored)",
                 kept_from=self._resolve(kept),
@@ -169,8 +170,8 @@ class _PathReader:
 
     def _read_answer(self, name: str, message: dict[str, Any]) -> None:
         content = message.get("content")
-        blocks = [as_dict(block) for block in as_list(content)]
-        model = read_string(message.get("model"))
+        blocks = [as_object(block) for block in as_list(content)]
+        model = as_text(message.get("model"))
         part = ForeignMessage(
             id=name,
             role=Role.ASSISTANT,
@@ -179,16 +180,16 @@ class _PathReader:
             reasoning=_join(blocks, "thinking"),
             calls=[_read_call(block) for block in blocks if block.get("type") == "tool_use"],
             model=f"anthropic:{model}" if model and not model.startswith("<") else "",
-            usage=_read_usage(as_dict(message.get("usage"))),
+            usage=_read_usage(as_object(message.get("usage"))),
         )
-        key = read_string(message.get("id")) or name
+        key = as_text(message.get("id")) or name
         self._list.add_answer(key, part)
         first = self._names.setdefault(f"answer:{key}", name)
         self._names[name] = first
 
     def _read_user(self, name: str, message: dict[str, Any]) -> None:
         content = message.get("content")
-        blocks = [as_dict(block) for block in as_list(content)]
+        blocks = [as_object(block) for block in as_list(content)]
         results = [block for block in blocks if block.get("type") == "tool_result"]
         rest = [block for block in blocks if block.get("type") != "tool_result"]
         at, called = self._list.at, self._list.list_call_names() if results else {}
@@ -203,7 +204,7 @@ class _PathReader:
 
 
 def _join(blocks: Sequence[dict[str, Any]], kind: str) -> str:
-    texts = [read_string(block.get(kind)) for block in blocks if block.get("type") == kind]
+    texts = [as_text(block.get(kind)) for block in blocks if block.get("type") == kind]
     return "\n\n".join(filter(None, texts))
 
 
@@ -211,12 +212,12 @@ def _read_call(block: dict[str, Any]) -> ForeignCall:
     given = block.get("input")
     arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     return ForeignCall(
-        id=read_string(block.get("id")), name=read_string(block.get("name")), arguments=arguments
+        id=as_text(block.get("id")), name=as_text(block.get("name")), arguments=arguments
     )
 
 
 def _read_result(block: dict[str, Any], called: dict[str, str]) -> ForeignResult:
-    call_id = read_string(block.get("tool_use_id"))
+    call_id = as_text(block.get("tool_use_id"))
     return ForeignResult(
         call_id=call_id,
         name=called.get(call_id, ""),
@@ -228,13 +229,13 @@ def _read_result(block: dict[str, Any], called: dict[str, str]) -> ForeignResult
 def _read_file(block: dict[str, Any]) -> ForeignFile | None:
     if block.get("type") not in ("image", "document"):
         return None
-    source = as_dict(block.get("source"))
+    source = as_object(block.get("source"))
     try:
-        content = base64.b64decode(read_string(source.get("data"))) or None
+        content = base64.b64decode(as_text(source.get("data"))) or None
     except (ValueError, binascii.Error):
         content = None
-    name = read_string(block.get("title")) or read_string(block.get("type"))
-    return ForeignFile(name=name, media_type=read_string(source.get("media_type")), content=content)
+    name = as_text(block.get("title")) or as_text(block.get("type"))
+    return ForeignFile(name=name, media_type=as_text(source.get("media_type")), content=content)
 
 
 def _read_usage(usage: dict[str, Any]) -> ForeignUsage | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from clew.foreign.chat_messages import read_string
+from clew.core.payload import as_text
 from clew.foreign.conversations import ForeignProblem
 from clew.foreign.folders import find_skills, list_secret_keys, read_json, read_memory, read_text
 from clew.foreign.homes import ForeignSetting, PlainHome
@@ -46,7 +46,7 @@ class CodexHome(PlainHome):
             lines = [line.data for line in iter_lines(self._folder / "session_index.jsonl")]
         except OSError:
             return {}
-        return {read_string(one.get("id")): read_string(one.get("thread_name")) for one in lines}
+        return {as_text(one.get("id")): as_text(one.get("thread_name")) for one in lines}
 
     def _read_config(self) -> dict[str, Any]:
         try:
@@ -62,8 +62,8 @@ class CodexHome(PlainHome):
 
     def list_settings(self) -> Sequence[ForeignSetting]:
         config = self._read_config()
-        model = read_string(config.get("model"))
-        provider = read_string(config.get("model_provider")) or "openai"
+        model = as_text(config.get("model"))
+        provider = as_text(config.get("model_provider")) or "openai"
         if not model:
             return ()
         known = "model.name" if provider == "openai" else ""

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.entry import Role
-from clew.foreign.chat_messages import read_content, read_data_url, read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_content, read_data_url, read_moment
 from clew.foreign.conversations import (
     ForeignCall,
     ForeignCompaction,
@@ -16,7 +17,7 @@ from clew.foreign.conversations import (
     ForeignResult,
     ForeignUsage,
 )
-from clew.foreign.folders import as_dict, as_list, get_nested
+from clew.foreign.folders import get_nested
 from clew.foreign.item_list import ItemList
 from clew.foreign.jsonl import is_growing, iter_lines, read_mtime
 
@@ -72,15 +73,15 @@ class _Reader:
             return
         data, name = line.data, f"line-{line.number}"
         self.list.at = read_moment(data.get("timestamp"), self.list.at)
-        kind = read_string(data.get("type"))
-        payload = as_dict(data.get("payload"))
+        kind = as_text(data.get("type"))
+        payload = as_object(data.get("payload"))
         if "payload" not in data:
             self._read_old(name, kind, data)
         elif kind == "response_item":
             self._read_item(name, payload)
         elif kind == "compacted":
             self._end_answer()
-            summary = read_string(payload.get("message")) or "(the summary is not readable)"
+            summary = as_text(payload.get("message")) or "(the summary is not readable)"
             self.list.add(ForeignCompaction(id=name, at=self.list.at, summary=summary))
         else:
             self._read_about(name, kind, payload)
@@ -93,19 +94,19 @@ class _Reader:
             self._read_about(name, "session_meta" if "id" in data else "state", data)
 
     def _read_about(self, name: str, kind: str, payload: dict[str, Any]) -> None:
-        inner = read_string(payload.get("type"))
+        inner = as_text(payload.get("type"))
         if kind == "session_meta" and not self.name:
-            self.name = read_string(payload.get("id"))
+            self.name = as_text(payload.get("id"))
             parent = get_nested(payload, "source.subagent.thread_spawn.parent_thread_id")
             source = payload.get("forked_from_id") or parent
-            self.source = read_string(source) or None
+            self.source = as_text(source) or None
         elif kind == "turn_context":
-            self._model = read_string(payload.get("model")) or self._model
+            self._model = as_text(payload.get("model")) or self._model
         elif inner in ("task_started", "turn_aborted"):
             self._end_answer()
         elif inner == "token_count":
-            self._count_tokens(as_dict(get_nested(payload, "info.last_token_usage")))
-        text = read_string(payload.get("message")) or f"A record of Codex: {inner or kind}"
+            self._count_tokens(as_object(get_nested(payload, "info.last_token_usage")))
+        text = as_text(payload.get("message")) or f"A record of Codex: {inner or kind}"
         self.list.add_event(name, inner or kind or "unknown", text, payload)
 
     def _count_tokens(self, usage: dict[str, Any]) -> None:
@@ -122,7 +123,7 @@ class _Reader:
         self.list.add_answer(self._last_answer, part)
 
     def _read_item(self, name: str, item: dict[str, Any]) -> None:
-        kind, role = read_string(item.get("type")), read_string(item.get("role"))
+        kind, role = as_text(item.get("type")), as_text(item.get("role"))
         if kind == "reasoning":
             summary = read_content(item.get("summary")) or read_content(item.get("content"))
             self._add_part(name, reasoning=summary)
@@ -147,9 +148,7 @@ class _Reader:
             self.list.add_event(name, "system", text, item)
             return
         self._end_answer()
-        urls = [
-            read_string(as_dict(part).get("image_url")) for part in as_list(item.get("content"))
-        ]
+        urls = [as_text(as_object(part).get("image_url")) for part in as_list(item.get("content"))]
         files: list[ForeignFile] = []
         for url in filter(None, urls):
             files.append(read_data_url(url, name=f"file-{len(files) + 1}"))
@@ -175,7 +174,7 @@ class _Reader:
 
     def _add_result(self, name: str, item: dict[str, Any]) -> None:
         self._end_answer()
-        call_id, output = read_string(item.get("call_id")), item.get("output")
+        call_id, output = as_text(item.get("call_id")), item.get("output")
         text, failed = _read_output(output)
         result = ForeignResult(
             call_id=call_id, name=self._names.get(call_id, ""), text=text, is_error=failed
@@ -189,20 +188,20 @@ class _Reader:
 def _read_call(kind: str, item: dict[str, Any], name: str) -> ForeignCall:
     given = item.get("arguments", item.get("input", item.get("action")))
     return ForeignCall(
-        id=read_string(item.get("call_id")) or read_string(item.get("id")) or name,
-        name=read_string(item.get("name")) or kind.removesuffix("_call"),
+        id=as_text(item.get("call_id")) or as_text(item.get("id")) or name,
+        name=as_text(item.get("name")) or kind.removesuffix("_call"),
         arguments=given if isinstance(given, str) else json.dumps(given, ensure_ascii=False),
     )
 
 
 def _read_output(output: object) -> tuple[str, bool]:
     """Return the text of an output, and whether it tells that the call failed."""
-    told = as_dict(output)
+    told = as_object(output)
     text = read_content(told.get("content", told.get("output"))) if told else read_content(output)
     try:
-        inner = as_dict(json.loads(text))
+        inner = as_object(json.loads(text))
     except (ValueError, RecursionError):
         inner = {}
     code = get_nested(inner, "metadata.exit_code")
     failed = told.get("success") is False or (isinstance(code, int) and code != 0)
-    return (read_string(inner["output"]) if "output" in inner else text), failed
+    return (as_text(inner["output"]) if "output" in inner else text), failed

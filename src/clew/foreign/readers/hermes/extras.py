@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.foreign.chat_messages import read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.conversations import ForeignProblem
 from clew.foreign.folders import (
-    as_dict,
-    as_list,
     get_nested,
     list_secret_keys,
     list_secret_variables,
@@ -45,17 +44,17 @@ def list_jobs(path: Path) -> Iterator[ForeignJob | ForeignProblem]:
     stored = read_json(path)
     if stored is None:
         yield ForeignProblem(place="cron/jobs.json", reason="it is not JSON")
-    jobs = as_list(stored) or as_list(as_dict(stored).get("jobs"))
+    jobs = as_list(stored) or as_list(as_object(stored).get("jobs"))
     for number, job in enumerate(jobs, 1):
-        yield _read_job(as_dict(job), number)
+        yield _read_job(as_object(job), number)
 
 
 def _read_job(job: Mapping[str, Any], number: int) -> ForeignJob | ForeignProblem:
-    name = read_string(job.get("id")) or str(number)
-    title = read_string(job.get("name"))
+    name = as_text(job.get("id")) or str(number)
+    title = as_text(job.get("name"))
     place = f"job {title or name}"
     schedule = _read_schedule(job.get("schedule"))
-    prompt = read_string(job.get("prompt"))
+    prompt = as_text(job.get("prompt"))
     if not schedule:
         return ForeignProblem(place=place, reason="its schedule cannot be read")
     if job.get("no_agent") or not prompt:
@@ -71,12 +70,12 @@ def _read_job(job: Mapping[str, Any], number: int) -> ForeignJob | ForeignProble
 
 
 def _read_schedule(value: object) -> str:
-    told = as_dict(value)
+    told = as_object(value)
     if isinstance(value, str):
         return value if len(value.split()) == 5 else ""
     match told.get("kind"):
         case "cron":
-            return " ".join(read_string(told.get("expr")).split()[:5])
+            return " ".join(as_text(told.get("expr")).split()[:5])
         case "interval" if isinstance(told.get("minutes"), int | float):
             return f"every {int(told['minutes'] * 60)}"
         case "once":
@@ -87,9 +86,9 @@ def _read_schedule(value: object) -> str:
 
 
 def _read_target(job: Mapping[str, Any]) -> Route | None:
-    target = read_string(job.get("deliver"))
+    target = as_text(job.get("deliver"))
     if target == "origin":
-        return make_chat_route(as_dict(job.get("origin")))
+        return make_chat_route(as_object(job.get("origin")))
     platform, _, rest = target.partition(":")
     chat, _, thread = rest.partition(":")
     return make_chat_route({"platform": platform, "chat_id": chat, "thread_id": thread})
@@ -108,11 +107,9 @@ def _list_paired(folder: Path) -> Iterator[ForeignPerson]:
     for place in ("platforms/pairing", "pairing"):
         for file in sorted(folder.glob(f"{place}/*-approved.json")):
             platform = file.name.removesuffix("-approved.json")
-            for name, about in as_dict(read_json(file)).items():
-                told = as_dict(about)
-                yield ForeignPerson(
-                    platform=platform, id=name, name=read_string(told.get("user_name"))
-                )
+            for name, about in as_object(read_json(file)).items():
+                told = as_object(about)
+                yield ForeignPerson(platform=platform, id=name, name=as_text(told.get("user_name")))
 
 
 def _list_allowed(path: Path) -> Iterator[ForeignPerson]:
@@ -127,11 +124,11 @@ def _list_allowed(path: Path) -> Iterator[ForeignPerson]:
 def list_settings(path: Path) -> Iterator[ForeignSetting]:
     """Yield the settings that people set and that mean something here."""
     told = read_yaml(path)
-    model = as_dict(told.get("model"))
-    name = read_string(told.get("model")) or read_string(model.get("default") or model.get("model"))
+    model = as_object(told.get("model"))
+    name = as_text(told.get("model")) or as_text(model.get("default") or model.get("model"))
     if name:
         yield ForeignSetting(origin="model", name="model.name", value=_name_model(name, model))
-    if address := read_string(model.get("base_url")):
+    if address := as_text(model.get("base_url")):
         yield ForeignSetting(origin="model.base_url", name="model.base_url", value=address)
     for origin, ours in _SETTINGS.items():
         value = get_nested(told, origin)
@@ -141,7 +138,7 @@ def list_settings(path: Path) -> Iterator[ForeignSetting]:
 
 
 def _name_model(name: str, told: Mapping[str, Any]) -> str:
-    provider = read_string(told.get("provider"))
+    provider = as_text(told.get("provider"))
     if told.get("base_url") and provider in ("", "custom", "auto"):
         return f"openai-chat:{name}"
     if provider in ("", "auto"):

@@ -7,7 +7,8 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.foreign.chat_messages import read_moment, read_string
+from clew.core.payload import as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.conversations import (
     ForeignConversation,
     ForeignEvent,
@@ -126,7 +127,7 @@ def _read_version(connection: sqlite3.Connection) -> str:
     if not list_columns(connection, "schema_version"):
         return "(unknown)"
     row = connection.execute("SELECT MAX(version) AS version FROM schema_version").fetchone()
-    return read_string(row["version"]) or "(unknown)"
+    return as_text(row["version"]) or "(unknown)"
 
 
 def _count_rows(connection: sqlite3.Connection) -> int:
@@ -249,7 +250,7 @@ def _read_prompt(connection: sqlite3.Connection, context: RowContext) -> list[St
         return []
     query = "SELECT system_prompt FROM sessions WHERE id = ?"
     row = connection.execute(query, (context.session,)).fetchone()
-    prompt = "" if row is None else read_string(row["system_prompt"])
+    prompt = "" if row is None else as_text(row["system_prompt"])
     if not prompt:
         return []
     return [_make_event(context, "prompt", "system", "The system prompt", json.dumps(prompt))]

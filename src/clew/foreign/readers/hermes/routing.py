@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from clew.core.payload import as_object, as_text
 from clew.core.route import MAIN_AGENT, Route
-from clew.foreign.chat_messages import read_string
-from clew.foreign.folders import as_dict, read_json
+from clew.foreign.folders import read_json
 from clew.foreign.readers.hermes.sessions import parse_object
 from clew.foreign.sqlite_files import list_columns
 
@@ -26,20 +26,20 @@ def read_table(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
     if "entry_json" not in list_columns(connection, "gateway_routing"):
         return {}
     rows = connection.execute("SELECT session_key, entry_json FROM gateway_routing")
-    return {read_string(row["session_key"]): parse_object(row["entry_json"]) for row in rows}
+    return {as_text(row["session_key"]): parse_object(row["entry_json"]) for row in rows}
 
 
 def read_file(path: Path) -> dict[str, dict[str, Any]]:
     """Return the entries of ``sessions.json`` by their session key."""
-    return {key: as_dict(entry) for key, entry in as_dict(read_json(path)).items()}
+    return {key: as_object(entry) for key, entry in as_object(read_json(path)).items()}
 
 
 def group_routes(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Route]]:
     """Return the routes by the session that they lead to."""
     found: dict[str, list[Route]] = {}
     for key, entry in entries.items():
-        route = make_route(key, as_dict(entry.get("origin")))
-        session = read_string(entry.get("session_id"))
+        route = make_route(key, as_object(entry.get("origin")))
+        session = as_text(entry.get("session_id"))
         if route is not None and session:
             found.setdefault(session, []).append(route)
     return found
@@ -51,16 +51,16 @@ def make_route(key: str, origin: Mapping[str, Any]) -> Route | None:
     agent, _, rest = rest.partition(":")
     platform, _, rest = rest.partition(":")
     kind, _, rest = rest.partition(":")
-    chat = read_string(origin.get("chat_id")) or rest.partition(":")[0]
+    chat = as_text(origin.get("chat_id")) or rest.partition(":")[0]
     if start != "agent" or not (agent and platform and kind and chat) or platform == "local":
         return None
-    thread = read_string(origin.get("thread_id"))
+    thread = as_text(origin.get("thread_id"))
     if not origin and kind == _DM:
         thread = rest.partition(":")[2]
-    parent = read_string(origin.get("parent_chat_id"))
+    parent = as_text(origin.get("parent_chat_id"))
     if platform == "discord" and parent and kind == "thread":
         chat, thread = parent, chat
-    user = read_string(origin.get("user_id_alt") or origin.get("user_id"))
+    user = as_text(origin.get("user_id_alt") or origin.get("user_id"))
     is_apart = kind != _DM and bool(user) and rest.endswith(f":{user}")
     return Route(
         agent=agent or MAIN_AGENT,
@@ -80,11 +80,11 @@ def _name_kind(platform: str, kind: str) -> str:
 
 def make_chat_route(origin: Mapping[str, Any]) -> Route | None:
     """Return the route of a chat that a job is told to."""
-    platform, chat = read_string(origin.get("platform")), read_string(origin.get("chat_id"))
+    platform, chat = as_text(origin.get("platform")), as_text(origin.get("chat_id"))
     if not platform or not chat or platform == "local":
         return None
-    kind = read_string(origin.get("chat_type")) or _guess_kind(platform, chat)
-    thread = read_string(origin.get("thread_id")) or None
+    kind = as_text(origin.get("chat_type")) or _guess_kind(platform, chat)
+    thread = as_text(origin.get("thread_id")) or None
     return Route(platform=platform, kind=_name_kind(platform, kind), chat=chat, thread=thread)
 
 

@@ -6,15 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.core.entry import Role
-from clew.foreign.chat_messages import (
-    read_calls,
-    read_content,
-    read_files,
-    read_moment,
-    read_string,
-)
+from clew.core.payload import as_list, as_text
+from clew.foreign.chat_messages import read_calls, read_content, read_files, read_moment
 from clew.foreign.conversations import ForeignEvent, ForeignMessage, ForeignResult
-from clew.foreign.folders import as_list
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -67,7 +61,7 @@ class RowContext(Record):
 def read_row(row: Mapping[str, Any], context: RowContext, *, name: str, at: int) -> StoredMessage:
     """Return a row; ``name`` is its id, ``at`` the time of the one before."""
     at = read_moment(row.get("timestamp"), at)
-    role = _ROLES.get(read_string(row.get("role")))
+    role = _ROLES.get(as_text(row.get("role")))
     content = _decode_content(row.get("content"))
     calls = _read_calls(row) if role is Role.ASSISTANT else ()
     if role is None or calls is None:
@@ -96,8 +90,8 @@ def _make_message(
 ) -> ForeignMessage:
     if role is Role.TOOL:
         result = ForeignResult(
-            call_id=read_string(row.get("tool_call_id")),
-            name=read_string(row.get("tool_name") or row.get("name")),
+            call_id=as_text(row.get("tool_call_id")),
+            name=as_text(row.get("tool_name") or row.get("name")),
             text=_read_result(content),
         )
         return ForeignMessage(id=name, role=role, at=at, results=(result,))
@@ -107,7 +101,7 @@ def _make_message(
         role=role,
         at=at,
         text=read_content(content),
-        reasoning=read_string(row.get("reasoning") or row.get("reasoning_content")),
+        reasoning=as_text(row.get("reasoning") or row.get("reasoning_content")),
         calls=calls,
         files=read_files(content),
         sender=None if is_answer else context.sender,
@@ -152,7 +146,7 @@ def _make_event(
     at: int,
     kind: str = "",
 ) -> StoredMessage:
-    role = read_string(row.get("role"))
+    role = as_text(row.get("role"))
     known = "damaged" if role in _ROLES else _EVENT_KINDS.get(role, "unknown")
     text = read_content(content) or f"a message of the role {role or '(none)'}"
     payload = json.dumps(dict(row), default=_show_bytes)
@@ -172,7 +166,7 @@ def _make_key(
 ) -> tuple[str, ...]:
     """Return what a copy keeps: texts of results and pictures are shortened in copies."""
     if role is Role.TOOL:
-        return (role.value, read_string(row.get("tool_call_id")) or text)
+        return (role.value, as_text(row.get("tool_call_id")) or text)
     return make_text_key(role, text, *(call.id for call in calls))
 
 

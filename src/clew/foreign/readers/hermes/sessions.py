@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.foreign.chat_messages import read_moment, read_string
-from clew.foreign.folders import as_dict
+from clew.core.payload import as_object, as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.sqlite_files import list_columns
 from clew.record import Record
 
@@ -70,29 +70,29 @@ def _read_last_times(connection: sqlite3.Connection) -> dict[str, int]:
         return {}
     query = "SELECT session_id, MAX(timestamp) AS last FROM messages GROUP BY session_id"
     rows = connection.execute(query)
-    return {read_string(row["session_id"]): read_moment(row["last"], 0) for row in rows}
+    return {as_text(row["session_id"]): read_moment(row["last"], 0) for row in rows}
 
 
 def _make_session(row: Mapping[str, Any], last: Mapping[str, int]) -> HermesSession:
-    name = read_string(row.get("id"))
+    name = as_text(row.get("id"))
     settings = parse_object(row.get("model_config"))
     origin = parse_object(row.get("origin_json"))
     started = read_moment(row.get("started_at"), 0)
-    model, provider = read_string(row.get("model")), read_string(row.get("billing_provider"))
+    model, provider = as_text(row.get("model")), as_text(row.get("billing_provider"))
     return HermesSession(
         id=name,
-        source=read_string(row.get("source")),
-        user=read_string(row.get("user_id")),
-        user_name=read_string(origin.get("user_name")),
-        chat_type=read_string(row.get("chat_type")) or read_string(origin.get("chat_type")),
+        source=as_text(row.get("source")),
+        user=as_text(row.get("user_id")),
+        user_name=as_text(origin.get("user_name")),
+        chat_type=as_text(row.get("chat_type")) or as_text(origin.get("chat_type")),
         model=f"{provider}:{model}" if provider and model else model,
-        parent=read_string(row.get("parent_session_id")),
-        branch_of=read_string(settings.get("_branched_from")),
+        parent=as_text(row.get("parent_session_id")),
+        branch_of=as_text(settings.get("_branched_from")),
         is_delegated=settings.get("_delegate_from") is not None or row.get("source") == "tool",
         started_at=started,
         is_ended=row.get("ended_at") is not None,
-        end_reason=read_string(row.get("end_reason")),
-        title=read_string(row.get("title")),
+        end_reason=as_text(row.get("end_reason")),
+        title=as_text(row.get("title")),
         last_at=last.get(name, 0) or started,
     )
 
@@ -100,7 +100,7 @@ def _make_session(row: Mapping[str, Any], last: Mapping[str, int]) -> HermesSess
 def parse_object(text: object) -> dict[str, Any]:
     """Return the object of a JSON text; empty if it is none."""
     try:
-        return as_dict(json.loads(text)) if isinstance(text, str | bytes) else {}
+        return as_object(json.loads(text)) if isinstance(text, str | bytes) else {}
     except (ValueError, RecursionError):
         return {}
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.foreign.chat_messages import read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.conversations import ForeignEvent
-from clew.foreign.folders import as_dict, as_list, read_json
+from clew.foreign.folders import read_json
 from clew.foreign.readers.hermes.rows import RowContext, StoredMessage, read_row
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def read_created(path: Path) -> int:
 def count_messages(path: Path) -> int:
     """Return how many messages a transcript has, at most."""
     if path.suffix == ".json":
-        return len(as_list(as_dict(read_json(path)).get("messages")))
+        return len(as_list(as_object(read_json(path)).get("messages")))
     with path.open("rb") as file:
         return sum(1 for line in file if line.strip())
 
@@ -46,7 +47,7 @@ def read_transcript(path: Path, context: RowContext) -> Iterator[StoredMessage]:
     """Yield the messages of a file; a line that is no JSON as an event with its text."""
     at = context.created_at
     for number, record in _read_records(path):
-        row = as_dict(record)
+        row = as_object(record)
         name = f"{context.session}/{number}"
         if not row:
             yield _make_damage(record, context, name=name, at=at)
@@ -58,10 +59,10 @@ def read_transcript(path: Path, context: RowContext) -> Iterator[StoredMessage]:
 
 def _read_records(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix == ".json":
-        told = as_dict(read_json(path))
+        told = as_object(read_json(path))
         if not told:
             yield 1, path.read_text(encoding="utf-8", errors="replace")
-        if prompt := read_string(told.get("system_prompt")):
+        if prompt := as_text(told.get("system_prompt")):
             yield 0, {"role": "system", "content": prompt}
         yield from enumerate(as_list(told.get("messages")), 1)
         return

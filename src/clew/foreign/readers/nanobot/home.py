@@ -6,17 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.foreign.chat_messages import read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.conversations import ForeignConversation, ForeignProblem
-from clew.foreign.folders import (
-    as_dict,
-    as_list,
-    find_skills,
-    get_nested,
-    list_secret_keys,
-    read_json,
-    read_memory,
-)
+from clew.foreign.folders import find_skills, get_nested, list_secret_keys, read_json, read_memory
 from clew.foreign.homes import ForeignJob, ForeignPerson, ForeignSetting, PlainHome
 from clew.foreign.readers.nanobot.routing import list_routes
 from clew.foreign.readers.nanobot.sessions import read_head, read_key, read_session
@@ -47,7 +40,7 @@ class NanobotHome(PlainHome):
 
     def __init__(self, folder: Path, files: Sequence[Path] | None = None) -> None:
         self._folder = folder
-        self._config = as_dict(read_json(folder / "config.json"))
+        self._config = as_object(read_json(folder / "config.json"))
         self._workspace = self._find_workspace()
         self._only = files
         count = len(self._list_files())
@@ -59,7 +52,7 @@ class NanobotHome(PlainHome):
         return bool(self._list_files())
 
     def _find_workspace(self) -> Path:
-        named = read_string(get_nested(self._config, "agents.defaults.workspace"))
+        named = as_text(get_nested(self._config, "agents.defaults.workspace"))
         usual = self._folder / "workspace"
         place = Path(named).expanduser() if named else usual
         # A home that was copied from another machine has its workspace inside.
@@ -115,22 +108,22 @@ class NanobotHome(PlainHome):
     def list_jobs(self) -> Sequence[ForeignJob | ForeignProblem]:
         jobs: dict[str, ForeignJob | ForeignProblem] = {}
         for folder in (self._workspace, self._folder):
-            stored = as_list(as_dict(read_json(folder / "cron" / "jobs.json")).get("jobs"))
+            stored = as_list(as_object(read_json(folder / "cron" / "jobs.json")).get("jobs"))
             for number, one in enumerate(stored, 1):
-                job = as_dict(one)
-                jobs.setdefault(read_string(job.get("id")) or str(number), _read_job(job, number))
+                job = as_object(one)
+                jobs.setdefault(as_text(job.get("id")) or str(number), _read_job(job, number))
         return list(jobs.values())
 
     def list_people(self) -> Sequence[ForeignPerson]:
-        approved = as_dict(as_dict(read_json(self._folder / "pairing.json")).get("approved"))
+        approved = as_object(as_object(read_json(self._folder / "pairing.json")).get("approved"))
         allowed = {
-            channel: _get(as_dict(told), "allowFrom", "allow_from")
-            for channel, told in as_dict(self._config.get("channels")).items()
+            channel: _get(as_object(told), "allowFrom", "allow_from")
+            for channel, told in as_object(self._config.get("channels")).items()
         }
         people: dict[tuple[str, str], ForeignPerson] = {}
         for channel, names in (*approved.items(), *allowed.items()):
             for value in as_list(names):
-                name, _, user = read_string(value).partition("|")
+                name, _, user = as_text(value).partition("|")
                 if name and name != "*":
                     person = ForeignPerson(platform=channel, id=name, name=user)
                     people.setdefault((channel, name), person)
@@ -138,12 +131,12 @@ class NanobotHome(PlainHome):
 
     def list_settings(self) -> Sequence[ForeignSetting]:
         found: list[ForeignSetting] = []
-        if model := read_string(get_nested(self._config, "agents.defaults.model")):
-            provider = read_string(get_nested(self._config, "agents.defaults.provider"))
+        if model := as_text(get_nested(self._config, "agents.defaults.model")):
+            provider = as_text(get_nested(self._config, "agents.defaults.provider"))
             value = _name_model(model, provider)
             found.append(ForeignSetting(origin="model", name="model.name", value=value))
         for origin, ours in _SETTINGS.items():
-            value = read_string(get_nested(self._config, origin))
+            value = as_text(get_nested(self._config, origin))
             if value:
                 found.append(ForeignSetting(origin=origin, name=ours, value=value))
         return found
@@ -174,22 +167,22 @@ def _name_model(model: str, provider: str) -> str:
 
 
 def _read_job(job: Mapping[str, Any], number: int) -> ForeignJob | ForeignProblem:
-    told, payload = as_dict(job.get("schedule")), as_dict(job.get("payload"))
-    title = read_string(job.get("name"))
-    schedule, prompt = _read_schedule(told), read_string(payload.get("message"))
+    told, payload = as_object(job.get("schedule")), as_object(job.get("payload"))
+    title = as_text(job.get("name"))
+    schedule, prompt = _read_schedule(told), as_text(payload.get("message"))
     if not schedule or not prompt:
         reason = "its schedule cannot be read" if prompt else "it has no prompt"
         return ForeignProblem(place=f"job {title or number}", reason=reason)
     channel = _get(payload, "originChannel", "origin_channel", "channel")
     chat = _get(payload, "originChatId", "origin_chat_id", "to")
-    key = read_string(_get(payload, "sessionKey", "session_key"))
-    routes = list_routes(key or f"{read_string(channel)}:{read_string(chat)}")
+    key = as_text(_get(payload, "sessionKey", "session_key"))
+    routes = list_routes(key or f"{as_text(channel)}:{as_text(chat)}")
     return ForeignJob(
-        id=read_string(job.get("id")) or str(number),
+        id=as_text(job.get("id")) or str(number),
         title=title,
         prompt=prompt,
         schedule=schedule,
-        zone=read_string(told.get("tz")),
+        zone=as_text(told.get("tz")),
         enabled=job.get("enabled") is not False,
         route=routes[0] if routes else None,
     )
@@ -199,7 +192,7 @@ def _read_schedule(told: Mapping[str, Any]) -> str:
     every, at = _get(told, "everyMs", "every_ms"), _get(told, "atMs", "at_ms")
     match told.get("kind"):
         case "cron":
-            return read_string(told.get("expr"))
+            return as_text(told.get("expr"))
         case "every" if isinstance(every, int | float):
             return f"every {max(1, int(every / 1000))}"
         case "at" if isinstance(at, int | float):

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.entry import Role
-from clew.foreign.chat_messages import make_event, read_message, read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import make_event, read_message, read_moment
 from clew.foreign.conversations import (
     ForeignCompaction,
     ForeignFile,
     ForeignMessage,
 )
-from clew.foreign.folders import as_dict, as_list, read_json
+from clew.foreign.folders import read_json
 from clew.record import Record, replace
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def read_session(path: Path, media: Path) -> NanobotSession:
 
 def read_key(path: Path, head: Mapping[str, Any]) -> str:
     """Return the key of a session: from its first line, or from the name of its file."""
-    if key := read_string(head.get("key")):
+    if key := as_text(head.get("key")):
         return key
     stem = path.stem
     try:
@@ -63,7 +64,7 @@ def read_key(path: Path, head: Mapping[str, Any]) -> str:
 def read_head(path: Path) -> dict[str, Any]:
     """Return the first line of a session; empty if it is none of these."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        head = as_dict(_parse(file.readline()))
+        head = as_object(_parse(file.readline()))
     return head if head.get("_type") == "metadata" else {}
 
 
@@ -78,7 +79,7 @@ class _Reader:
     def __init__(self, path: Path, media: Path) -> None:
         self._path, self._media = path, media
         self._head = read_head(path)
-        self._about = as_dict(self._head.get("metadata"))
+        self._about = as_object(self._head.get("metadata"))
         self._items: list[ForeignItem] = []
         self._messages = 0
         self._at = read_moment(self._head.get("created_at"), int(path.stat().st_mtime * 1000))
@@ -104,16 +105,16 @@ class _Reader:
         times = [item.at for item in self._items if isinstance(item, ForeignMessage)]
         return NanobotSession(
             key=read_key(self._path, self._head),
-            title=read_string(self._about.get("title")),
+            title=as_text(self._about.get("title")),
             created_at=min([created, *times]),
             updated_at=read_moment(self._head.get("updated_at"), self._at),
             items=self._items,
-            last_channel=read_string(self._about.get("last_channel")),
+            last_channel=as_text(self._about.get("last_channel")),
         )
 
     def _read_line(self, number: int, line: str) -> None:
         parsed = _parse(line)
-        record = as_dict(parsed)
+        record = as_object(parsed)
         kind = record.get("_type")
         if kind == "metadata" and number == 1:
             return
@@ -131,7 +132,7 @@ class _Reader:
 
     def _add_message(self, record: dict[str, Any]) -> None:
         name = str(self._messages + 1)
-        is_checkpoint = bool(record.get("_hidden_history")) and read_string(
+        is_checkpoint = bool(record.get("_hidden_history")) and as_text(
             record.get("content")
         ).startswith(_CHECKPOINT)
         if self._messages == self._boundary and self._boundary:
@@ -153,8 +154,8 @@ class _Reader:
 
     def _compact(self, name: str) -> None:
         """Add the last summary, whose place the first line tells."""
-        told = as_dict(self._about.get("_last_summary"))
-        summary = read_string(told.get("text")) or read_string(self._about.get("_last_summary"))
+        told = as_object(self._about.get("_last_summary"))
+        summary = as_text(told.get("text")) or as_text(self._about.get("_last_summary"))
         self._items.append(
             ForeignCompaction(
                 id=f"{name}:summary", at=self._at, summary=summary or _NO_SUMMARY, kept_from=None
@@ -163,7 +164,7 @@ class _Reader:
 
     def _list_files(self, record: Mapping[str, Any]) -> Iterator[ForeignFile]:
         for value in as_list(record.get("media")):
-            name = read_string(value)
+            name = as_text(value)
             place = Path(name)
             content = None
             if place.is_absolute() and place.is_file() and place.is_relative_to(self._media):
@@ -172,11 +173,13 @@ class _Reader:
 
     def _list_unfinished(self) -> Iterator[dict[str, Any]]:
         """Yield the messages of a turn that was not finished when it was stored last."""
-        beside = as_dict(read_json(self._path.with_name(self._path.stem + _CHECKPOINT_SUFFIX)))
-        told = as_dict(beside.get("checkpoint")) or as_dict(self._about.get("runtime_checkpoint"))
+        beside = as_object(read_json(self._path.with_name(self._path.stem + _CHECKPOINT_SUFFIX)))
+        told = as_object(beside.get("checkpoint")) or as_object(
+            self._about.get("runtime_checkpoint")
+        )
         count_then = beside.get("base_message_count", self._messages)
         if not told or count_then != self._messages:
             return
         for record in (told.get("assistant_message"), *as_list(told.get("completed_tool_results"))):
-            if message := as_dict(record):
+            if message := as_object(record):
                 yield message

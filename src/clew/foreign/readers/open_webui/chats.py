@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.foreign.chat_messages import read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_moment
 from clew.foreign.conversations import ForeignConversation, ForeignProblem
-from clew.foreign.folders import as_dict, as_list, get_nested
+from clew.foreign.folders import get_nested
 from clew.foreign.message_trees import MessageLine, MessageNode, split_tree
 from clew.foreign.readers.open_webui.messages import FileFetcher, MessageReader
 from clew.record import Record, replace
@@ -36,8 +37,8 @@ def read_stored(row: Mapping[str, Any], chat: Mapping[str, Any]) -> StoredChat:
     """Return a row of the database or of an export; older exports are a chat without a row."""
     created = read_moment(row.get("created_at") or chat.get("timestamp"), 0)
     return StoredChat(
-        id=read_string(row.get("id") or chat.get("id")),
-        title=read_string(row.get("title") or chat.get("title")),
+        id=as_text(row.get("id") or chat.get("id")),
+        title=as_text(row.get("title") or chat.get("title")),
         chat=chat,
         created_at=created,
         updated_at=read_moment(row.get("updated_at"), created),
@@ -50,27 +51,27 @@ def list_conversations(stored: StoredChat, files: FileFetcher) -> Iterator[Found
     if not stored.id:
         yield ForeignProblem(place="a chat", reason="it has no id")
         return
-    nodes = {name: _read_node(as_dict(one)) for name, one in messages.items()}
-    current = read_string(get_nested(stored.chat, "history.currentId"))
+    nodes = {name: _read_node(as_object(one)) for name, one in messages.items()}
+    current = as_text(get_nested(stored.chat, "history.currentId"))
     for line in split_tree(nodes, current):
         yield _make_conversation(stored, line, messages, files)
 
 
 def _collect_messages(stored: StoredChat) -> dict[str, Any]:
     """Return all messages; the first form of a chat was a list."""
-    messages = as_dict(get_nested(stored.chat, "history.messages"))
+    messages = as_object(get_nested(stored.chat, "history.messages"))
     if not messages:
         before: str | None = None
         for number, one in enumerate(as_list(stored.chat.get("messages")), 1):
-            told = as_dict(one)
-            name = read_string(told.get("id")) or str(number)
+            told = as_object(one)
+            name = as_text(told.get("id")) or str(number)
             messages[name] = {"parentId": before, **told} if told else one
             before = name
     return {**stored.more, **messages}
 
 
 def _read_node(told: Mapping[str, Any]) -> MessageNode:
-    parent = read_string(told.get("parentId") or told.get("parent_id")) or None
+    parent = as_text(told.get("parentId") or told.get("parent_id")) or None
     return MessageNode(parent=parent, is_user=told.get("role") == "user")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clew.core.payload import as_object
 from clew.foreign.conversations import ForeignProblem
-from clew.foreign.folders import as_dict
 from clew.foreign.homes import PlainHome
 from clew.foreign.json_arrays import BrokenArray, iter_array
 from clew.foreign.readers.open_webui.chats import list_conversations, read_stored
@@ -39,7 +39,7 @@ class ExportHome(PlainHome):
         try:
             with self._path.open(encoding="utf-8-sig", errors="replace") as file:
                 for number, record in enumerate(iter_array(file), 1):
-                    yield from _read_record(as_dict(record), number, since)
+                    yield from _read_record(as_object(record), number, since)
         except BrokenArray as error:
             place = f"{self._path.name}, after chat {number}"
             yield ForeignProblem(place=place, reason=f"{error}: export it again")
@@ -49,6 +49,6 @@ def _read_record(row: Mapping[str, Any], number: int, since: int) -> Iterator[Fo
     if not row:
         yield ForeignProblem(place=f"chat {number}", reason="it is no chat")
         return
-    stored = read_stored(row, as_dict(row.get("chat")) or row)
+    stored = read_stored(row, as_object(row.get("chat")) or row)
     if stored.updated_at >= since:
         yield from list_conversations(replace(stored, id=stored.id or str(number)), NoFiles())

@@ -7,9 +7,9 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.foreign.chat_messages import read_string
+from clew.core.payload import as_object, as_text
 from clew.foreign.conversations import ForeignFile, ForeignProblem, ForeignSender
-from clew.foreign.folders import as_dict, list_secret_keys
+from clew.foreign.folders import list_secret_keys
 from clew.foreign.homes import ForeignMemory, PlainHome
 from clew.foreign.readers.open_webui.chats import StoredChat, list_conversations, read_stored
 from clew.foreign.sqlite_files import ForeignDatabase, explain_error, list_columns
@@ -63,7 +63,7 @@ class OpenWebUiHome(PlainHome):
         except sqlite3.Error as error:
             yield ForeignProblem(place=f"chat {name}", reason=explain_error(error))
             return
-        chat = as_dict(_parse(row.get("chat")))
+        chat = as_object(_parse(row.get("chat")))
         if row and not chat and not more:
             yield ForeignProblem(place=f"chat {name}", reason="its JSON is damaged")
         stored = read_stored(row, chat)
@@ -76,7 +76,7 @@ class OpenWebUiHome(PlainHome):
         return replace(
             stored,
             more=more,
-            sender=self._people.get(read_string(row.get("user_id"))),
+            sender=self._people.get(as_text(row.get("user_id"))),
             is_growing=stored.updated_at > time.time() * 1000 - _RECENT,
         )
 
@@ -88,12 +88,12 @@ class OpenWebUiHome(PlainHome):
             return None
         if not row:
             return None
-        title = read_string(row.get("filename"))
-        about = as_dict(_parse(row.get("meta")))
+        title = as_text(row.get("filename"))
+        about = as_object(_parse(row.get("meta")))
         return ForeignFile(
             name=title or name,
-            media_type=read_string(about.get("content_type")),
-            content=self._read_upload(read_string(row.get("path")), name),
+            media_type=as_text(about.get("content_type")),
+            content=self._read_upload(as_text(row.get("path")), name),
         )
 
     def _read_upload(self, path: str, name: str) -> bytes | None:
@@ -112,7 +112,7 @@ class OpenWebUiHome(PlainHome):
             return ()
         texts: dict[str, list[str]] = {}
         for row in rows:
-            texts.setdefault(read_string(row["user_id"]), []).append(read_string(row["content"]))
+            texts.setdefault(as_text(row["user_id"]), []).append(as_text(row["content"]))
         return [
             ForeignMemory(name=f"memory of {_name(people.get(one), one)}", text=_make_list(facts))
             for one, facts in texts.items()
@@ -146,9 +146,7 @@ def _read_people(connection: sqlite3.Connection) -> dict[str, ForeignSender]:
     if not {"id", "name"} <= list_columns(connection, "user"):
         return {}
     rows = connection.execute('SELECT id, name FROM "user"')
-    people = [
-        ForeignSender(id=read_string(row["id"]), name=read_string(row["name"])) for row in rows
-    ]
+    people = [ForeignSender(id=as_text(row["id"]), name=as_text(row["name"])) for row in rows]
     return {one.id: one for one in people}
 
 
@@ -170,7 +168,7 @@ def _query_chat(
             columns: dict[str, Any] = dict(one)
             told = {_RENAMED.get(key, key): value for key, value in columns.items()}
             told |= {key: _parse(told[key]) for key in _JSON_COLUMNS if key in told}
-            more[read_string(told["id"]).removeprefix(f"{name}-")] = told
+            more[as_text(told["id"]).removeprefix(f"{name}-")] = told
     return ({} if row is None else dict(row)), more
 
 
@@ -192,7 +190,7 @@ def _list_secrets(connection: sqlite3.Connection) -> list[ForeignSecret]:
     for key, value in _SECRET_TABLES:
         if {key, value} <= columns:
             rows = connection.execute(f"SELECT {key}, {value} FROM config")
-            told = {read_string(row[key]): _parse(row[value]) for row in rows}
+            told = {as_text(row[key]): _parse(row[value]) for row in rows}
             if key == "id":
                 told = {"": list(told.values())} if len(told) != 1 else next(iter(told.values()))
             return list(list_secret_keys(told, "webui.db, table config"))

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.core.entry import Role
+from clew.core.payload import as_list, as_object, as_text
 from clew.foreign.chat_messages import (
     make_event,
     read_content,
     read_data_url,
     read_files,
     read_moment,
-    read_string,
 )
 from clew.foreign.conversations import (
     ForeignCall,
@@ -22,7 +22,6 @@ from clew.foreign.conversations import (
     ForeignResult,
     ForeignUsage,
 )
-from clew.foreign.folders import as_dict, as_list
 from clew.foreign.readers.open_webui.parts import ReplyFragment, read_output, read_text
 from clew.record import replace
 
@@ -50,9 +49,9 @@ class MessageReader:
 
     def add(self, name: str, value: object) -> None:
         """Add a message with all that is stored beside it."""
-        told = as_dict(value)
+        told = as_object(value)
         self._at = read_moment(told.get("timestamp"), self._at)
-        if summary := read_string(told.get("contextSummary") or told.get("context_summary")):
+        if summary := as_text(told.get("contextSummary") or told.get("context_summary")):
             compaction = ForeignCompaction(id=f"{name}:summary", at=self._at, summary=summary)
             self.items.append(compaction)
         match told.get("role"):
@@ -70,7 +69,7 @@ class MessageReader:
 
     def add_beside(self, name: str, value: object) -> None:
         """Add a message beside the line."""
-        told = as_dict(value)
+        told = as_object(value)
         text = read_content(told.get("content")) or "An empty message"
         self._add_event(name, value, "variant", text)
 
@@ -89,22 +88,22 @@ class MessageReader:
         )
 
     def _list_files(self, told: Mapping[str, Any]) -> Iterator[ForeignFile]:
-        for one in map(as_dict, as_list(told.get("files"))):
-            url = read_string(one.get("url"))
-            title = read_string(one.get("name"))
+        for one in map(as_object, as_list(told.get("files"))):
+            url = as_text(one.get("url"))
+            title = as_text(one.get("name"))
             if url.startswith("data:"):
                 yield read_data_url(url, name=title or "picture")
                 continue
-            key = read_string(one.get("id")) or _find_id(url)
+            key = as_text(one.get("id")) or _find_id(url)
             found = self._files.fetch(key)
             yield found or ForeignFile(name=title or key or url, media_type="", content=None)
 
     def _make_answer(self, name: str, told: Mapping[str, Any]) -> Sequence[ForeignItem]:
         content = read_content(told.get("content"))
         parts = [*read_output(told.get("output"))] or [*read_text(content)]
-        model = read_string(told.get("model") or told.get("modelName"))
+        model = as_text(told.get("model") or told.get("modelName"))
         usage = read_usage(
-            as_dict(told.get("usage")) or as_dict(as_dict(told.get("info")).get("usage"))
+            as_object(told.get("usage")) or as_object(as_object(told.get("info")).get("usage"))
         )
         if not any(part.text or part.call for part in parts):
             text = "An answer that was not finished" if not told.get("done") else "An empty answer"

@@ -7,8 +7,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from clew.foreign.chat_messages import read_content, read_string
-from clew.foreign.folders import as_dict, as_list
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_content
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class ReplyFragment(Record):
 def read_output(items: object) -> Iterator[ReplyFragment]:
     """Yield the parts of ``output``, whose items are those of the Responses API."""
     for number, one in enumerate(as_list(items)):
-        item = as_dict(one)
-        call = read_string(item.get("call_id") or item.get("id")) or f"call-{number}"
+        item = as_object(one)
+        call = as_text(item.get("call_id") or item.get("id")) or f"call-{number}"
         match item.get("type"):
             case "message":
                 yield ReplyFragment(kind="text", text=read_content(item.get("content")))
@@ -44,12 +44,12 @@ def read_output(items: object) -> Iterator[ReplyFragment]:
                 told = as_list(item.get("summary")) or as_list(item.get("content"))
                 yield ReplyFragment(kind="reasoning", text=read_content(told))
             case "function_call":
-                name, text = read_string(item.get("name")), _as_text(item.get("arguments"))
+                name, text = as_text(item.get("name")), _as_text(item.get("arguments"))
                 yield ReplyFragment(kind="call", text=text, call=call, name=name)
             case "function_call_output":
                 yield ReplyFragment(kind="result", text=_as_text(item.get("output")), call=call)
             case kind if isinstance(kind, str) and kind.endswith(_INTERPRETER):
-                yield from _read_code(read_string(item.get("code")), item.get("output"), call)
+                yield from _read_code(as_text(item.get("code")), item.get("output"), call)
             case _:
                 pass
 

@@ -6,16 +6,10 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from clew.core.payload import as_object, as_text
 from clew.core.route import Route
-from clew.foreign.chat_messages import read_string
 from clew.foreign.conversations import ForeignConversation, ForeignProblem
-from clew.foreign.folders import (
-    as_dict,
-    find_skills,
-    list_secret_keys,
-    read_json,
-    read_memory,
-)
+from clew.foreign.folders import find_skills, list_secret_keys, read_json, read_memory
 from clew.foreign.homes import ForeignPerson, ForeignSecret, PlainHome
 from clew.foreign.item_list import ItemList
 from clew.foreign.jsonl import JsonLine, is_recent, iter_lines, list_changed, parse_line, read_mtime
@@ -69,7 +63,7 @@ def _make_node(data: dict[str, Any]) -> TreeNode:
     if data.get("type") == "session":
         return TreeNode()
     parent = data.get("targetId") if data.get("type") == "leaf" else data.get("parentId")
-    return TreeNode(id=read_string(data.get("id")), parent=read_string(parent) or None)
+    return TreeNode(id=as_text(data.get("id")), parent=as_text(parent) or None)
 
 
 class OpenClawHome(PlainHome):
@@ -87,8 +81,10 @@ class OpenClawHome(PlainHome):
             except sqlite3.Error as error:
                 yield ForeignProblem(place=str(file), reason=explain_error(error))
         for file in list_changed(self._folder.glob("agents/*/sessions/*.jsonl"), since):
-            keys = as_dict(read_json(file.parent / "sessions.json"))
-            key = next((k for k, v in keys.items() if as_dict(v).get("sessionId") == file.stem), "")
+            keys = as_object(read_json(file.parent / "sessions.json"))
+            key = next(
+                (k for k, v in keys.items() if as_object(v).get("sessionId") == file.stem), ""
+            )
             try:
                 yield from read_paths(file.stem, key, list(iter_lines(file)), at=read_mtime(file))
             except OSError as error:

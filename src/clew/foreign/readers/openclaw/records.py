@@ -8,7 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.core.entry import Role
-from clew.foreign.chat_messages import read_content, read_moment, read_string
+from clew.core.payload import as_list, as_object, as_text
+from clew.foreign.chat_messages import read_content, read_moment
 from clew.foreign.conversations import (
     ForeignCall,
     ForeignCompaction,
@@ -17,7 +18,7 @@ from clew.foreign.conversations import (
     ForeignResult,
     ForeignUsage,
 )
-from clew.foreign.folders import as_dict, as_list, get_nested
+from clew.foreign.folders import get_nested
 
 if TYPE_CHECKING:
     from clew.foreign.item_list import ItemList
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 def add_record(items: ItemList, name: str, data: dict[str, Any]) -> None:
     """Add one record; what is no message or compaction becomes an event."""
     items.at = read_moment(data.get("timestamp"), items.at)
-    name, kind = read_string(data.get("id")) or name, read_string(data.get("type"))
-    said = as_dict(data.get("message"))
+    name, kind = as_text(data.get("id")) or name, as_text(data.get("type"))
+    said = as_object(data.get("message"))
     if kind == "compaction":
-        kept = read_string(data.get("firstKeptEntryId")) or None
+        kept = as_text(data.get("firstKeptEntryId")) or None
         items.add(
             ForeignCompaction(
-                id=name, at=items.at, summary=read_string(data.get("summary")), kept_from=kept
+                id=name, at=items.at, summary=as_text(data.get("summary")), kept_from=kept
             )
         )
     elif kind == "message" and said.get("role") in ("user", "assistant", "toolResult"):
@@ -43,21 +44,21 @@ def add_record(items: ItemList, name: str, data: dict[str, Any]) -> None:
 
 def _read_message(name: str, at: int, said: dict[str, Any]) -> ForeignMessage:
     content = said.get("content")
-    parts = [as_dict(part) for part in as_list(content)]
+    parts = [as_object(part) for part in as_list(content)]
     if said["role"] == "toolResult":
         result = ForeignResult(
-            call_id=read_string(said.get("toolCallId")),
-            name=read_string(said.get("toolName")),
+            call_id=as_text(said.get("toolCallId")),
+            name=as_text(said.get("toolName")),
             text=read_content(content),
             is_error=said.get("isError") is True,
         )
         return ForeignMessage(id=name, role=Role.TOOL, at=at, results=[result])
-    texts = [read_string(p.get("text")) for p in parts if p.get("type") == "text"]
+    texts = [as_text(p.get("text")) for p in parts if p.get("type") == "text"]
     text = content if isinstance(content, str) else "\n".join(texts)
     files = [_read_file(p) for p in parts if p.get("type") == "image"]
     if said["role"] == "user":
         return ForeignMessage(id=name, role=Role.USER, at=at, text=text, files=files)
-    model = ":".join(filter(None, map(read_string, (said.get("provider"), said.get("model")))))
+    model = ":".join(filter(None, map(as_text, (said.get("provider"), said.get("model")))))
     return ForeignMessage(
         id=name,
         role=Role.ASSISTANT,
@@ -66,27 +67,27 @@ def _read_message(name: str, at: int, said: dict[str, Any]) -> ForeignMessage:
         files=files,
         model=model,
         reasoning="\n".join(
-            read_string(p.get("thinking")) for p in parts if p.get("type") == "thinking"
+            as_text(p.get("thinking")) for p in parts if p.get("type") == "thinking"
         ),
         calls=[
             ForeignCall(
-                id=read_string(p.get("id")),
-                name=read_string(p.get("name")),
+                id=as_text(p.get("id")),
+                name=as_text(p.get("name")),
                 arguments=json.dumps(p.get("arguments", {})),
             )
             for p in parts
             if p.get("type") == "toolCall"
         ],
-        usage=_read_usage(as_dict(said.get("usage"))),
+        usage=_read_usage(as_object(said.get("usage"))),
     )
 
 
 def _read_file(part: dict[str, Any]) -> ForeignFile:
     try:
-        content = base64.b64decode(read_string(part.get("data")), validate=True) or None
+        content = base64.b64decode(as_text(part.get("data")), validate=True) or None
     except (binascii.Error, ValueError):
         content = None
-    return ForeignFile(name="image", media_type=read_string(part.get("mimeType")), content=content)
+    return ForeignFile(name="image", media_type=as_text(part.get("mimeType")), content=content)
 
 
 def _read_usage(usage: dict[str, Any]) -> ForeignUsage | None:

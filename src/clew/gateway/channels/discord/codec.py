@@ -17,6 +17,7 @@ from clew.core.channel_events import (
     MessageReceived,
     MessageSender,
 )
+from clew.core.payload import as_object
 from clew.core.route import Route
 from clew.gateway.channels.discord.incoming import get_display_name, read_content, resolve_mentions
 from clew.gateway.channels.discord.messages import (
@@ -28,7 +29,6 @@ from clew.gateway.channels.discord.messages import (
     render,
     with_repeat_notice,
 )
-from clew.gateway.payload import as_object
 from clew.record import Record
 
 if TYPE_CHECKING:

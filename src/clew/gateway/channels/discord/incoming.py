@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import IncomingFile
+from clew.core.payload import Json, as_object, as_objects, as_text
 from clew.core.quotation import (
     AGENT,
     Quoted,
@@ -15,7 +16,6 @@ from clew.core.quotation import (
     quote_forwarded,
     quote_reply,
 )
-from clew.gateway.payload import Json, as_object, as_objects, as_text
 from clew.record import Record, replace
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 import structlog
 
 from clew.core.channel_events import IgnoredEvent, MessageReceived
+from clew.core.payload import as_object, as_objects, as_text
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.mattermost import codec, messages
@@ -19,7 +20,6 @@ from clew.gateway.channels.mattermost.position import ReadPosition
 from clew.gateway.channels.mattermost.transport import MattermostApi
 from clew.gateway.http import PlatformHttp
 from clew.gateway.ignored_events import IgnoredEventLog
-from clew.gateway.payload import as_object, as_objects, as_text
 from clew.record import replace
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from clew.core.channel_events import (
     MessageReceived,
     MessageSender,
 )
+from clew.core.payload import as_list, as_object, as_objects, as_text
 from clew.core.quotation import Quoted, format_titled_item, quote_forwarded
 from clew.core.route import Route
-from clew.gateway.payload import as_list, as_object, as_objects, as_text
 from clew.record import Record
 
 if TYPE_CHECKING:

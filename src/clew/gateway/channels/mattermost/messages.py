@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.gateway.payload import as_object
+from clew.core.payload import as_object
 from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
 from clew.gateway.text.splitting import TextCost

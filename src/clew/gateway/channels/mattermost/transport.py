@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from clew.core.payload import as_list, as_object, as_objects, as_text
 from clew.errors import (
     AccountRefused,
     ChannelError,
@@ -14,7 +15,6 @@ from clew.errors import (
     Throttled,
 )
 from clew.gateway.http import parse_retry_after
-from clew.gateway.payload import as_list, as_object, as_objects, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.core.channel_events import IncomingFile
+from clew.core.payload import Json, as_list, as_object, as_objects, as_text
 from clew.core.quotation import (
     Quoted,
     clean_name,
@@ -15,7 +16,6 @@ from clew.core.quotation import (
     quote_forwarded,
 )
 from clew.gateway.channels.slack.messages import unescape_mrkdwn
-from clew.gateway.payload import Json, as_list, as_object, as_objects, as_text
 from clew.record import Record
 
 if TYPE_CHECKING:

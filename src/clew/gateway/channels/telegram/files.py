@@ -9,7 +9,7 @@ from clew.core.channel_events import IncomingFile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.gateway.payload import Json
+    from clew.core.payload import Json
 
 
 def parse_photo(sizes: Sequence[Json]) -> IncomingFile:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.payload import Json, as_object, as_objects
+from clew.core.payload import as_list as each_of
 from clew.core.quotation import (
     AGENT,
     OwnLine,
@@ -17,8 +19,6 @@ from clew.core.quotation import (
 )
 from clew.gateway.channels.telegram.files import parse_file, parse_photo
 from clew.gateway.channels.telegram.rich_messages import read_rich_files, read_rich_text
-from clew.gateway.payload import Json, as_object, as_objects
-from clew.gateway.payload import as_list as each_of
 from clew.record import Record
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from clew.core.payload import Json, as_object, as_objects
 from clew.core.quotation import format_item
 from clew.gateway.channels.telegram.files import parse_file, parse_photo
-from clew.gateway.payload import Json, as_object, as_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Lenient readers for platform payloads: a value of the wrong type reads as empty; pure."""
+"""Lenient readers of JSON of others: a value of the wrong type reads as empty; pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ def as_object(value: object) -> Json:
 
 def as_objects(value: object) -> list[Json]:
     """Return the non-empty objects of a list; none if it is no list."""
-    listed: list[object] = cast("list[object]", value) if isinstance(value, list) else []
-    return [found for each in listed if (found := as_object(each))]
+    return [found for each in as_list(value) if (found := as_object(each))]
 
 
-def as_list(value: object) -> list[object]:
+def as_list(value: object) -> list[Any]:
     """Return the elements of a list; none if it is no list."""
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
