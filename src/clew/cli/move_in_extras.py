@@ -39,7 +39,7 @@ _FACTS_PER_WRITE: Final = 50
 
 
 class MovedExtra:
-    """How many of one kind were new, and sentences about the others."""
+    """Counts of one kind that was taken over, and sentences about what was left out."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

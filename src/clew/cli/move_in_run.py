@@ -47,7 +47,7 @@ _RESULT_TEXTS: Final = {
 
 
 class MoveInOptions(Record):
-    """What is taken over, and whose it becomes."""
+    """Choice of what is taken over, and its owner here."""
 
     system: str
     since: int
@@ -60,7 +60,7 @@ class MoveInOptions(Record):
 
 
 class TakenOver:
-    """What became of it."""
+    """Outcomes of one run."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[ImportOutcome] = Counter()

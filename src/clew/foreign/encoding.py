@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clew.core.attachments import describe_file
 from clew.core.entry import EntryKind, Role
 from clew.core.session import COMPRESSION
 from clew.foreign.conversations import ForeignCompaction, ForeignEvent, ForeignMessage
@@ -100,12 +101,15 @@ class _Encoder:
         name = self._ids.make_input_id(item.id, at)
         files = fetch_files(item, self._ids)
         self._log.open_turn(item.id, at)
-        draft = draft_user_message(self._ids.make_entry_id(item.id, at), item, files)
-        payload = make_payload(item, files)
+        told = [describe_file(file) for file in files]
+        draft = draft_user_message(self._ids.make_entry_id(item.id, at), item, told)
+        payload = make_payload(item, told)
         self._log.add_input(name, draft.text, route=self._route, payload=payload)
         self._log.append(at, draft)
-        for file in files:
-            self._log.keep_file(name, file)
+        for file, about in zip(files, told, strict=True):
+            if file.content is not None:
+                digest = bytes.fromhex(str(about["sha256"]))
+                self._log.keep_file(name, file, file.content, digest)
 
     def _add_message(self, item: ForeignMessage, at: int) -> None:
         self._log.append(at, draft_message(self._ids.make_entry_id(item.id, at), item))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import mimetypes
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,7 @@ from clew.agent.plain_messages import (
     draft_text,
 )
 from clew.clock import from_millis
-from clew.core.attachments import FetchedFile, describe_file, find_exceeded_limit
+from clew.core.attachments import FetchedFile, find_exceeded_limit
 from clew.core.channel_events import make_file_part
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.export_format.sealed_lines import encode_json
@@ -30,7 +29,7 @@ from clew.core.text import sanitize_text
 from clew.foreign.ids import clamp_millis
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.core.ids import EntryId
     from clew.foreign.conversations import (
@@ -73,13 +72,13 @@ def draft_message(entry_id: EntryId, message: ForeignMessage) -> NewEntry:
 
 
 def draft_user_message(
-    entry_id: EntryId, message: ForeignMessage, files: Sequence[FetchedFile]
+    entry_id: EntryId, message: ForeignMessage, files: Sequence[Mapping[str, object]]
 ) -> NewEntry:
-    """Return a message of a person as an entry."""
+    """Return a message of a person as an entry; ``files`` as its payload describes them."""
     at, text = clamp_millis(message.at), sanitize_text(message.text)
     if not files:
         return draft_text(entry_id, text, at=at)
-    parts = [make_file_part(describe_file(file)) for file in files]
+    parts = [make_file_part(file) for file in files]
     said = [text] if text else []
     return make_user_draft(entry_id, [*said, *parts], said_at=from_millis(at))
 
@@ -123,11 +122,6 @@ def _fetch_file(name: str, file: ForeignFile) -> FetchedFile:
 
 def _guess_type(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
-
-
-def digest_of(file: FetchedFile) -> bytes:
-    """Return the sha256 of a file's content."""
-    return hashlib.sha256(file.content or b"").digest()
 
 
 def _add_file_names(message: ForeignMessage) -> str:

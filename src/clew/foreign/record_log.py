@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.core.attachments import describe_file
 from clew.core.conversation import TitledBy
 from clew.core.double_text import DoubleText
 from clew.core.entry import GENESIS, EntryKind
@@ -15,10 +14,9 @@ from clew.core.session import START
 from clew.core.text import sanitize_text, truncate_text
 from clew.core.turn import TurnOutcome
 from clew.foreign.ids import clamp_millis, make_conversation_id
-from clew.foreign.messages import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.core.attachments import FetchedFile
     from clew.core.entry import NewEntry
@@ -155,16 +153,13 @@ class RecordLog:
         self._inputs += 1
         self._records.append(("input", record))
 
-    def keep_file(self, name: InboxId, file: FetchedFile) -> None:
+    def keep_file(self, name: InboxId, file: FetchedFile, content: bytes, digest: bytes) -> None:
         """Keep the content of a file of the last entry; equal contents once."""
-        if file.content is None:
-            return
-        digest = digest_of(file)
         about: dict[str, Any] = {"conversation": self._name, "sha256": digest}
         about["media_type"] = file.media_type
         if digest not in self._digests:
             self._digests.add(digest)
-            self._outside.append(("blob", {**about, "data": file.content}))
+            self._outside.append(("blob", {**about, "data": content}))
         record = {**about, "id": file.id, "input": name, "seq": self.seq, "name": file.name}
         self._outside.append(("attachment", record))
 
@@ -231,11 +226,11 @@ class RecordLog:
         }
 
 
-def make_payload(item: ForeignMessage, files: Sequence[FetchedFile]) -> str:
-    """Return the payload of an input: its sender and its files."""
+def make_payload(item: ForeignMessage, files: Sequence[Mapping[str, object]]) -> str:
+    """Return the payload of an input: its sender and what is known of its files."""
     told: dict[str, object] = {}
     if item.sender is not None:
         told["sender"] = {"id": item.sender.id, "name": item.sender.name}
     if files:
-        told["files"] = [describe_file(file) for file in files]
+        told["files"] = files
     return sanitize_text(encode_json(told))

@@ -54,7 +54,7 @@ class NotOffered(AttributeError):
 
 
 class PluginContext:
-    """What a plugin is given to register with."""
+    """Object with which a plugin registers."""
 
     def __init__(self, state: HostState, plugin: LoadedPlugin) -> None:
         self._state, self._plugin = state, plugin

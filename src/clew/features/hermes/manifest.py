@@ -19,7 +19,7 @@ KINDS: Final = ("standalone", "backend", "exclusive", "platform", "model-provide
 
 
 class Manifest(Record):
-    """What a plugin says about itself."""
+    """Description that a plugin gives of itself."""
 
     name: str
     version: str = ""

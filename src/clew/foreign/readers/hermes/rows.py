@@ -50,7 +50,7 @@ class StoredMessage(Record):
 
 
 class RowContext(Record):
-    """What the messages of a session have in common."""
+    """Facts that the messages of a session share."""
 
     session: str
     model: str = ""
