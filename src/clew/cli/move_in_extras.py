@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.feature_records import load_section
@@ -11,8 +10,9 @@ from clew.core.scope import LOCAL, scope_of
 from clew.errors import ClewError, UsageError
 from clew.features.admin.accounts import get_channel_account
 from clew.features.memory.importing import ImportedFacts, import_markdown
-from clew.features.schedule.jobs import JobPlace, pause_job
-from clew.features.schedule.making import JobOwner, JobRequest, create_job
+from clew.features.schedule.importing import import_job
+from clew.features.schedule.jobs import JobPlace
+from clew.features.schedule.making import JobOwner, JobRequest
 from clew.features.schedule.settings import ScheduleSettings, find_zone_name
 from clew.features.skills.installing import add_skills
 from clew.foreign.conversations import ForeignProblem
@@ -106,12 +106,8 @@ async def take_jobs(
 
 
 def _take_job(t: Tx, system: str, job: ForeignJob, *, zone: str) -> bool:
-    name = "job_" + hashlib.sha256(f"{system}\0{job.id}".encode()).hexdigest()[:28]
-    if t.fetch_one("SELECT 1 FROM schedule_job WHERE id = $1", name) is not None:
-        return False
-    stored = create_job(t, name, _request_job(job, zone), _find_job_owner(t, job))
-    pause_job(t, stored, reason=f"taken over from {system}")
-    return True
+    request, owner = _request_job(job, zone), _find_job_owner(t, job)
+    return import_job(t, (system, job.id), request, owner, reason=f"taken over from {system}")
 
 
 def _request_job(job: ForeignJob, zone: str) -> JobRequest:
