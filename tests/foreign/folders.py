@@ -23,13 +23,18 @@ def list_sampled_systems() -> list[str]:
 
 
 def copy_sample(name: str, to: Path) -> Path:
+    """Copy a sample of the suite."""
+    return copy_folder(SAMPLES / name, to)
+
+
+def copy_folder(sample: Path, to: Path) -> Path:
     """
     Copy a sample.
 
     Its ``.sql`` files become databases (``a.sql`` becomes ``a.db``), ``dotenv`` becomes ``.env``.
     """
-    folder = to / name
-    shutil.copytree(SAMPLES / name, folder)
+    folder = to / sample.name
+    shutil.copytree(sample, folder)
     for dump in folder.rglob("*.sql"):
         file = dump.with_suffix("")
         file = file if file.suffix else dump.with_suffix(".db")

@@ -3,10 +3,14 @@ What other systems wrote is taken over by ``clew import``: undisturbed, and kill
 
 The samples were written by the real programs. Of each, both stores must hold the same bytes, a
 second import must add nothing, and everything must be sound.
+
+``CLEW_MOVE_IN_SAMPLES`` names a folder with larger samples to take over instead of those of the
+suite. Each is a folder named as its system, or ``SYSTEM.WORD`` where there are several.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import time
@@ -14,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.program import Clew
-from tests.foreign.folders import copy_sample, list_sampled_systems
+from tests.foreign.folders import SAMPLES, copy_folder, list_sampled_systems
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 
@@ -28,8 +32,8 @@ _OFFLINE = {"CLEW_MODEL__NAME": "offline"}
 def run() -> Table:
     with server() as url, tempfile.TemporaryDirectory() as folder:
         rows = [
-            (system, database, *_take_in(system, database, url, Path(folder)))
-            for system in list_sampled_systems()
+            (sample.name, database, *_take_in(sample, database, url, Path(folder)))
+            for sample in _list_samples()
             for database in DATABASES
         ]
     columns = (
@@ -44,14 +48,21 @@ def run() -> Table:
     )
 
 
-def _take_in(system: str, database: str, server_url: str, folder: Path) -> tuple[object, ...]:
-    place = folder / f"{system}-{database}"
+def _list_samples() -> Sequence[Path]:
+    if larger := os.environ.get("CLEW_MOVE_IN_SAMPLES"):
+        return sorted(one for one in Path(larger).iterdir() if one.is_dir())
+    return [SAMPLES / system.replace("-", "_") for system in list_sampled_systems()]
+
+
+def _take_in(sample: Path, database: str, server_url: str, folder: Path) -> tuple[object, ...]:
+    place = folder / f"{sample.name}-{database}"
     place.mkdir()
-    command = ("import", system, str(copy_sample(system.replace("-", "_"), place)))
+    system = sample.name.partition(".")[0].replace("_", "-")
+    command = ("import", system, str(copy_folder(sample, place)))
     with fresh(database, server_url) as (url, home):
         killed = Clew(home, {**_OFFLINE, "CLEW_STORE__URL": url})
         row = _take(command, Clew(place / "calm", _OFFLINE), killed)
-    print(system, database, row)
+    print(sample.name, database, row)
     return row
 
 
