@@ -18,7 +18,7 @@ import apsw
 
 from bench.figures import Figure, percentile
 from bench.places import scratch
-from bench.turns import provider, serve, turn
+from bench.turns import CLEW, provider, serve, turn
 from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.session import Head
 from clew.core.session_base import EntryRange
@@ -131,10 +131,10 @@ def _resume() -> list[Figure]:
     with provider() as asked, scratch() as folder:
         for number in range(KILLS):
             name = f"killed{number}"
-            _kill_in_a_request(folder, name)
+            kill_in_a_request(folder, name)
             started = time.perf_counter()
             with serve(folder, asked, None) as server:
-                _until_answered(server.port, name)
+                wait_until_answered(server.port, name)
                 after_exec.append(time.perf_counter() - started)
                 after_ready.append(after_exec[-1] - server.ready)
     return [
@@ -153,9 +153,9 @@ def _resume() -> list[Figure]:
     ]
 
 
-def _kill_in_a_request(folder: Path, name: str) -> None:
+def kill_in_a_request(folder: Path, name: str, *, program: str = CLEW) -> None:
     """Measure a turn whose process is killed while the provider is silent."""
-    with _silence() as (url, asked), serve(folder, url, None) as server:
+    with _silence() as (url, asked), serve(folder, url, None, program=program) as server:
         threading.Thread(target=_ask, args=(server.port, name), daemon=True).start()
         assert asked.wait(30)
         os.kill(server.process.pid, signal.SIGKILL)
@@ -191,7 +191,8 @@ def _silence() -> Generator[tuple[str, threading.Event]]:
         taken.close()
 
 
-def _until_answered(port: int, name: str) -> None:
+def wait_until_answered(port: int, name: str) -> None:
+    """Wait for the first answer of a conversation."""
     while True:
         entries = _get(port, f"/api/conversations/{name}/entries")["items"]
         if any(entry["role"] == "assistant" for entry in entries):

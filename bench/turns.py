@@ -46,9 +46,9 @@ def _measure(store: str | None) -> list[Figure]:
             bare = _Times.take(port, "s")
         with serve(folder, asked, store) as server:
             ours = _Times.take(server.port, "c")
-            rate = _at_once(server.port, "r")
+            rate = at_once(server.port, "r")
             memory = [rss(server.process.pid)]
-            _talk(server.port, "m", 1000 - server.turns)
+            talk(server.port, "m", 1000 - server.turns)
             memory.append(rss(server.process.pid))
         figures = [*_compared(where, ours, bare, slow=store is not None)]
         figures.append(
@@ -83,10 +83,10 @@ class _Times:
         streamed: list[float] = []
         for number in range(15):
             name = f"{prefix}{number}"
-            _talk(port, name, SHORT - 2)
+            talk(port, name, SHORT - 2)
             plain += [turn(port, name)]
             streamed += [turn(port, name, stream=True)]
-        _talk(port, f"{prefix}-long", LONG)
+        talk(port, f"{prefix}-long", LONG)
         long = [turn(port, f"{prefix}-long") for _ in range(15)]
         return cls(plain=plain, streamed=streamed, long=long)
 
@@ -141,14 +141,16 @@ def _connections(port: int) -> http.client.HTTPConnection:
     return known[port]
 
 
-def _talk(port: int, name: str, turns: int) -> None:
+def talk(port: int, name: str, turns: int) -> None:
+    """Take so many turns in one conversation."""
     for _ in range(turns):
         turn(port, name)
 
 
-def _at_once(port: int, prefix: str, *, clients: int = 8, turns: int = 40) -> float:
+def at_once(port: int, prefix: str, *, clients: int = 8, turns: int = 40) -> float:
+    """Return the turns per second of several clients at once."""
     threads = [
-        threading.Thread(target=_talk, args=(port, f"{prefix}{number}", turns))
+        threading.Thread(target=talk, args=(port, f"{prefix}{number}", turns))
         for number in range(clients)
     ]
     started = time.perf_counter()
@@ -178,9 +180,16 @@ def serve(
     *,
     more: Sequence[str] = (),
     errors: IO[str] | None = None,
+    program: str = CLEW,
 ) -> Generator[Server]:
     """``clew serve`` with a home in the folder; ``more``: settings; ``errors`` takes its log."""
-    command = [CLEW, "--home", str(folder / "home"), "--set", "model.name=openai-chat:fake-model"]
+    command = [
+        program,
+        "--home",
+        str(folder / "home"),
+        "--set",
+        "model.name=openai-chat:fake-model",
+    ]
     command += ["--set", f"model.base_url={provider}", "--set", "api.port=0"]
     if store is not None:
         command += ["--set", f"store.url={store}"]
@@ -212,7 +221,7 @@ def _starts(folder: Path, provider: str) -> Generator[Figure]:
         with serve(folder, provider, None) as server:
             ready.append(server.ready)
             for path in ("/healthz", "/v1/models"):
-                _get(server.port, path)
+                get(server.port, path)
             models.append(time.perf_counter() - started)
             turn(server.port, f"start{number}")
             first.append(time.perf_counter() - started)
@@ -232,7 +241,8 @@ def _starts(folder: Path, provider: str) -> Generator[Figure]:
     yield Figure(name="clew --version", value=percentile(versions, 0.5), unit="s", target=0.1)
 
 
-def _get(port: int, path: str) -> None:
+def get(port: int, path: str) -> None:
+    """Make a request that must succeed."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path)
     assert connection.getresponse().status == 200

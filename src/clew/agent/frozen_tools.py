@@ -111,7 +111,8 @@ class FrozenToolset(WrapperToolset[Any]):
                 args_validator=ANY_ARGUMENTS,
             )
         now = _sent_values(live.tool_def)
-        if json.loads(to_json(now, fallback=str)) == fields:
+        # Most are JSON already, and equal as they are.
+        if now == fields or json.loads(to_json(now, fallback=str)) == fields:
             return live
         parameters = live.tool_def.parameters_json_schema
         if parameters != fields.get("parameters_json_schema", _DEFAULTS["parameters_json_schema"]):

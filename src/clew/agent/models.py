@@ -18,6 +18,7 @@ from clew.agent.offline import OFFLINE_NAME as OFFLINE
 from clew.agent.offline import make_offline_model
 from clew.agent.preflight import check_key_sendable, check_network_environment
 from clew.agent.providers import configure_client, make_provider
+from clew.agent.schema_cache import cache_schemas
 from clew.distribution import format_install_command
 from clew.errors import SettingsError
 from clew.lazy_imports import hide_modules, lazy_packages
@@ -55,6 +56,7 @@ def build_model(spec: ModelSpec) -> Model:
         )
     vars(model)[_NAME_ATTRIBUTE] = spec.name
     enforce_alternation(model)
+    cache_schemas(model)
     if (keeper := _built_models.get()) is not None:
         keeper.append(model)
     return model

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
@@ -63,39 +64,46 @@ def format_excerpt(text: str, start: int, length: int) -> str:
     return f"[characters {start} to {end} of {len(text)}{more}]\n{text[start:end]}"
 
 
+def read_result(call_id: str, start: int = 0, length: int = DEFAULT_READ_CHARS) -> str:
+    """Read a part of a long tool result that was left out, by its character range."""
+    raise NotImplementedError  # declared for the model; each run reads from its own journal
+
+
+@cache
+def _declare_reader() -> FunctionToolset[Any]:
+    # To describe a function takes as long as a whole request: once, not in every turn.
+    reader: FunctionToolset[Any] = FunctionToolset()
+    reader.add_function(read_result, name=READ_TOOL, metadata={"effect": "pure"})
+    return reader
+
+
 @dataclass
 class StoredResultsToolset(WrapperToolset[Any]):
     """Toolset plus the tool that reads long results; the same list at each step."""
 
     journal: Journal
-    reader_toolset: FunctionToolset[Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        async def read_result(
-            call_id: str, start: int = 0, length: int = DEFAULT_READ_CHARS
-        ) -> str:
-            """Read a part of a long tool result that was left out, by its character range."""
-            text = await self.journal.read_result(call_id)
-            if text is None:
-                return f"error: no result of a call {call_id!r} is kept in this conversation"
-            return format_excerpt(text, start, length)
-
-        self.reader_toolset = FunctionToolset()
-        self.reader_toolset.add_function(read_result, name=READ_TOOL, metadata={"effect": "pure"})
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
         # Without tools there are no results; a tool of that name belongs to the user.
         if not tools or READ_TOOL in tools:
             return tools
-        return {**tools, **await self.reader_toolset.get_tools(ctx)}
+        return {**tools, **await _declare_reader().get_tools(ctx)}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        if tool.toolset is self.reader_toolset:
-            return await self.reader_toolset.call_tool(name, tool_args, ctx, tool)
+        if tool.toolset is _declare_reader():
+            return await self._read_result(**tool_args)
         return await super().call_tool(name, tool_args, ctx, tool)
+
+    async def _read_result(
+        self, call_id: str, start: int = 0, length: int = DEFAULT_READ_CHARS
+    ) -> str:
+        text = await self.journal.read_result(call_id)
+        if text is None:
+            return f"error: no result of a call {call_id!r} is kept in this conversation"
+        return format_excerpt(text, start, length)
 
 
 def add_result_reader(toolset: AbstractToolset[Any], journal: Journal) -> AbstractToolset[Any]:
