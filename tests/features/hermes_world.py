@@ -13,6 +13,7 @@ import pytest
 
 from clew.commands.runner import CommandRunner
 from clew.engine import context_notes
+from clew.features.hermes import host
 from clew.features.hermes.worker import BriefCalls
 from clew.plugin.loading import load_settings_with_features
 from clew.runtime import open_application
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
     from clew.config.settings import Settings
     from clew.core.route import Route
+    from clew.features.hermes.loaded import LoadedPlugin
+    from clew.features.hermes.state import HostState
+    from clew.plugin import Registry
     from clew.testing import ProviderRequest, Reply
 
 PLUGINS = Path(__file__).with_name("hermes_plugins")
@@ -34,6 +38,8 @@ PLUGINS = Path(__file__).with_name("hermes_plugins")
 @dataclass(kw_only=True)
 class HermesWorld(MemoryWorld):
     settings: Settings
+    #: The loaded plugins.
+    plugins: Sequence[LoadedPlugin]
     home: Route = HOME
 
     def module(self, name: str) -> Any:
@@ -65,6 +71,12 @@ async def open_hermes(
 ) -> AsyncGenerator[HermesWorld]:
     """Open an application with plugins; the environment is as before once it is closed."""
     sent: list[ProviderRequest] = []
+    loaded: list[LoadedPlugin] = []
+    declare = host.declare_plugin
+
+    def keep(registry: Registry, state: HostState, plugin: LoadedPlugin) -> None:
+        loaded.append(plugin)
+        declare(registry, state, plugin)
 
     def reply(request: ProviderRequest) -> Reply:
         sent.append(request)
@@ -72,6 +84,7 @@ async def open_hermes(
 
     with pytest.MonkeyPatch.context() as patch, FakeProvider(reply) as provider:
         patch.setenv("HERMES_HOME", "")
+        patch.setattr(host, "declare_plugin", keep)
         if is_patient:
             # Notes are made in a transaction, and left out where a busy machine takes longer.
             patch.setattr(context_notes, "MAX_SECONDS", PATIENCE)
@@ -92,4 +105,5 @@ async def open_hermes(
                 runner=CommandRunner(made.engine, made.commands),
                 sent=sent,
                 settings=settings,
+                plugins=loaded,
             )

@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextContent,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     UserPromptPart,
 )
@@ -157,6 +158,16 @@ def message_to_draft(
 def make_interrupted_response(text: str) -> ModelResponse:
     """Return the partial text of a stopped response, without incomplete calls."""
     return ModelResponse(parts=[TextPart(text)], finish_reason="stop", state="interrupted")
+
+
+def replace_text(response: ModelResponse, text: str) -> ModelResponse:
+    """
+    Return a response with another text.
+
+    Its thinking is left out: providers refuse it with a text that they have not written.
+    """
+    kept = [part for part in response.parts if not isinstance(part, (TextPart, ThinkingPart))]
+    return replace(response, parts=[*kept, TextPart(sanitize_text(text))])
 
 
 def make_missing_response(why: str) -> ModelResponse:

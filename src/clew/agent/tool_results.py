@@ -164,6 +164,12 @@ def to_tool_return(result: ToolResult | None) -> Any:
     return value if result.status is CallStatus.OK else f"{RESULT_PREFIX[result.status]}{value}"
 
 
+def get_text(result: ToolResult) -> str:
+    """Return the text of a stored result, or its JSON if it is no text."""
+    value: object = None if result.format == RETURN_FORMAT else json.loads(result.result)
+    return value if isinstance(value, str) else result.result
+
+
 class NestedCallFailed(Exception):
     """Call inside another one that has no value; the outer tool would take a text for one."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
@@ -24,6 +26,8 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_GATEWAY_RUNNING: Final = 3
 EXIT_INTERRUPTED: Final = 130
+#: Seconds that threads have to end once the command has.
+EXIT_SECONDS: Final = 5.0
 _STDERR: Final = 2
 #: Failures that print one sentence; anything else is a bug and prints its traceback.
 EXPECTED: Final = (ClewError, click.ClickException, click.Abort, KeyboardInterrupt, BrokenPipeError)
@@ -38,7 +42,24 @@ def main() -> NoReturn:
     sys.setswitchinterval(0.001)
     _ensure_standard_streams()
     _keep_descriptors()
-    sys.exit(run_command(sys.argv[1:]))
+    code = run_command(sys.argv[1:])
+    _limit_exit(code)
+    sys.exit(code)
+
+
+def _limit_exit(code: int) -> None:
+    """End the process also where threads of plugins and libraries would keep it running."""
+    if threading.active_count() > 1:
+        threading.Thread(target=_exit_later, args=(code,), name="exit", daemon=True).start()
+
+
+def _exit_later(code: int) -> None:
+    time.sleep(EXIT_SECONDS)
+    names = [one.name for one in threading.enumerate() if not one.daemon]
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"clew: threads that do not end: {', '.join(names)}\n")
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _ensure_standard_streams() -> None:

@@ -15,6 +15,7 @@ import structlog
 from clew.config import ensure_home
 from clew.config.introspection import iter_secret_texts
 from clew.core.redaction import Redactor
+from clew.core.text import truncate_middle
 from clew.recent_log import RECENT_LOG
 
 if TYPE_CHECKING:
@@ -144,11 +145,37 @@ class BestEffortStream:
 
 
 class StdlibLogBridge(logging.Handler):
-    """Handler that forwards the log records of libraries to structlog."""
+    """
+    Handler that forwards the log records of libraries and plugins to structlog.
+
+    Of one logger at most so many in a minute, and long ones shortened: none can fill the log.
+    """
+
+    _MAX_A_MINUTE: Final = 300
+    _MAX_CHARS: Final = 20_000
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: By logger: the minute, and the records in it.
+        self._counts: dict[str, tuple[int, int]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger(record.name)
-        log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+        count = self._count(record)
+        if count > self._MAX_A_MINUTE:
+            if count == self._MAX_A_MINUTE + 1:
+                log.warning("log_flooded", logger=record.name, detail="the rest of this minute")
+            return
+        text = truncate_middle(record.getMessage(), self._MAX_CHARS)
+        log.log(record.levelno, text, logger=record.name, exc_info=record.exc_info)
+
+    def _count(self, record: logging.LogRecord) -> int:
+        """Return the number of the record in its minute."""
+        minute = int(record.created // 60)
+        known, count = self._counts.get(record.name, (minute, 0))
+        count = count + 1 if known == minute else 1
+        self._counts[record.name] = minute, count
+        return count
 
 
 def _keep_record(_logger: object, _method: str, record: Any) -> Any:

@@ -7,6 +7,8 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
 from clew.config.workspaces import find_workspace, move_workspace
 from clew.core.access import ButtonOutcome, ChannelActor
 from clew.core.attachments import FetchedFile
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.engine.services import EngineServices
 
+log = structlog.get_logger(__name__)
+
 #: Maximum time that a message waits for its files.
 FILE_TIMEOUT = timedelta(seconds=60)
 
@@ -77,6 +81,26 @@ class ChannelInbox:
         edited = isinstance(heard, MessageEdited)
         original = _make_event_key(who.account, heard.original) if edited else None
         return replace(item, sender=who, replaces=original)
+
+    async def filter_message(self, heard: MessageReceived) -> MessageReceived | None:
+        """Return a message as plugins leave it; ``None`` if one drops it."""
+        plugins = self._services.hooks.plugins
+        if not plugins.implements_hook("pre_gateway_dispatch"):
+            return heard
+        verdict = await plugins.run_pre_gateway_dispatch(
+            text=heard.text,
+            platform=heard.route.platform,
+            chat_id=heard.route.chat,
+            chat_type=heard.route.kind,
+            thread_id=heard.route.thread,
+            user_id=heard.sender.id,
+            user_name=heard.sender.name,
+            message_id=heard.message,
+        )
+        if verdict.skip is not None:
+            log.info("message_skipped", route=heard.route.key, reason=verdict.skip)
+            return None
+        return heard if verdict.text is None else replace(heard, text=verdict.text)
 
     def make_fetched_file(
         self, file: IncomingFile, content: bytes | None, *, missing: str | None

@@ -227,6 +227,7 @@ class StoreJournal:
         if approval.state is ApprovalState.OPEN:
             self._suspended = True
             return None
+        self._hooks.emit_decision(approval)
         await self._store_intent(key, position, request, describe_answer(approval))
         if approval.state is not ApprovalState.APPROVED:
             denied = tool_results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
@@ -244,11 +245,12 @@ class StoreJournal:
     async def _request_approval(
         self, key: CallKey, request: ToolRequest, question: ApprovalReason
     ) -> Approval:
-        return await self._store.write(
+        new = self._ids.new_approval_id()
+        approval = await self._store.write(
             approvals.request_approval,
             self._lease,
             key,
-            approval=self._ids.new_approval_id(),
+            approval=new,
             tool=request.tool,
             args=request.args,
             route=self._route,
@@ -257,6 +259,9 @@ class StoreJournal:
             enclosing=request.enclosing,
             question=self._name_task(question),
         )
+        if approval.id == new:
+            self._hooks.emit_question(approval)
+        return approval
 
     def _name_task(self, question: ApprovalReason) -> ApprovalReason:
         """Return the reason with the task that the call is for."""
@@ -313,6 +318,7 @@ class StoreJournal:
             # The tool has caught the signal: its result was made without that of a call.
             raise CallSuspended
         seconds = time.monotonic() - begun
+        result = await self._hooks.transform_result(request, result, seconds=seconds)
         foreign = reads or await self._taint.has_read(reach.files, since=since)
         settled = await self._record_result(
             key, request, result, seconds=seconds, untrusted=foreign

@@ -59,7 +59,10 @@ class TurnFinisher:
         self._log, self._hooks = log, hooks
         self._lease, self._turn = lease, turn
 
-    async def finish_answered(self, answer: FinalAnswer) -> None:
+    async def finish_answered(self, given: FinalAnswer) -> None:
+        answer = await self._hooks.transform_answer(given)
+        if answer is not given and self._log.partial_text:
+            self._log.retract_deltas("a plugin changed it")
         drafts = [self._log.make_draft(message) for message in answer.unstored]
         text = build_final_text(
             answer.text,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from clew.agent import messages, turn_context
+from clew.agent import messages, tool_results, turn_context
+from clew.core.text import is_blank
 from clew.core.turn import TurnOutcome
 from clew.record import replace
 from clew.store.transactions import turn_queries
@@ -13,9 +14,11 @@ from clew.store.transactions import turn_queries
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from clew.agent.loop import FinalAnswer
     from clew.agent.messages import ModelResponse
     from clew.agent.models import Model
-    from clew.agent.protocols import ToolResult
+    from clew.agent.protocols import ToolRequest, ToolResult
+    from clew.core.approval import Approval
     from clew.core.ids import SessionId
     from clew.core.turn import Turn
     from clew.engine.hook_dispatch import HookDispatcher
@@ -27,6 +30,10 @@ START_HOOK = "on_session_start"
 END_HOOK = "on_session_end"
 ANSWERED_HOOK = "post_llm_call"
 CALLED_HOOK = "post_tool_call"
+RESULT_HOOK = "transform_tool_result"
+OUTPUT_HOOK = "transform_llm_output"
+ASKED_HOOK = "pre_approval_request"
+DECIDED_HOOK = "post_approval_response"
 
 
 class TurnHooks:
@@ -113,6 +120,74 @@ class TurnHooks:
                 "duration_ms": int(seconds * 1000),
             },
         )
+
+    async def transform_result(
+        self, request: ToolRequest, result: ToolResult, *, seconds: float
+    ) -> ToolResult:
+        """Return the result of a call that ran as plugins leave it."""
+        plugins = self._dispatcher.plugins
+        if not plugins.implements_hook(RESULT_HOOK):
+            return result
+        changed = await plugins.transform_text(
+            RESULT_HOOK,
+            "result",
+            tool_results.get_text(result),
+            tool_name=request.tool,
+            args=json.loads(request.args),
+            session_id=self._context.session,
+            turn_id=self._turn.id,
+            tool_call_id=request.call_id,
+            status=result.status.value,
+            duration_ms=int(seconds * 1000),
+        )
+        if changed is None:
+            return result
+        return tool_results.make_text_result(
+            result.status, changed, tool=request.tool, call_id=request.call_id
+        )
+
+    async def transform_answer(self, answer: FinalAnswer) -> FinalAnswer:
+        """Return an answer that is about to be stored as plugins leave it."""
+        plugins = self._dispatcher.plugins
+        last = answer.unstored[-1] if answer.unstored else None
+        if (
+            not plugins.implements_hook(OUTPUT_HOOK)
+            or not isinstance(last, messages.ModelResponse)
+            or is_blank(answer.text)
+        ):
+            return answer
+        changed = await plugins.transform_text(
+            OUTPUT_HOOK,
+            "response_text",
+            answer.text,
+            session_id=self._context.session,
+            turn_id=self._turn.id,
+            model=last.model_name or self._model,
+            platform=self._platform,
+        )
+        if changed is None or is_blank(changed) or changed == answer.text:
+            return answer
+        told = messages.replace_text(last, changed)
+        return replace(answer, unstored=(*answer.unstored[:-1], told), text=changed)
+
+    def emit_question(self, approval: Approval) -> None:
+        """Emit that a person is asked about a call."""
+        self._emit_hook(ASKED_HOOK, self._describe_question(approval))
+
+    def emit_decision(self, approval: Approval) -> None:
+        """Emit the answer to the question about a call."""
+        decision = {"choice": approval.state.value, "decided_by": approval.answered_by or ""}
+        self._emit_hook(DECIDED_HOOK, {**self._describe_question(approval), **decision})
+
+    def _describe_question(self, approval: Approval) -> Mapping[str, object]:
+        return {
+            "tool_name": approval.tool,
+            "args": _parse_arguments(approval.args),
+            "reason": approval.why or "",
+            "session_id": self._context.session,
+            "turn_id": self._turn.id,
+            "tool_call_id": approval.call_id,
+        }
 
     async def record_answer(self, text: str) -> None:
         """Record the facts of an answer that is about to be stored."""

@@ -166,6 +166,10 @@ class Router:
 
     async def _accept_event(self, told: ChannelEvent) -> None:
         event = replace(told, route=replace(told.route, agent=self._policy.agent))
+        if isinstance(event, MessageReceived):
+            event = await self._engine.channel_inbox.filter_message(event)
+        if event is None:
+            return
         match event:
             case MessageEdited():
                 await self._accept_edit(event)

@@ -45,6 +45,8 @@ _LOG_INTERVAL = 60.0
 _MAX_QUEUED_CALLS = 1000
 #: Characters of a plugin's message.
 _MAX_MESSAGE_CHARS = 2000
+#: Characters of a text that a plugin puts in place of another.
+MAX_TEXT_CHARS = 2_000_000
 
 
 class ToolVerdict(Record):
@@ -56,6 +58,15 @@ class ToolVerdict(Record):
     approve: bool = False
     #: Changed arguments.
     args: dict[str, Any] | None = None
+
+
+class DispatchVerdict(Record):
+    """Combined answer of the plugins to a message from a chat platform."""
+
+    #: Reason to drop it; ``None`` to keep it.
+    skip: str | None = None
+    #: Its text instead of the one that was written.
+    text: str | None = None
 
 
 class PluginManager:
@@ -142,6 +153,39 @@ class PluginManager:
             else:
                 verdicts.append(verdict)
         return _merge_verdicts(verdicts)
+
+    async def transform_text(
+        self, hook: str, argument: str, text: str, **facts: object
+    ) -> str | None:
+        """
+        Pass a text through the plugins with a hook; return it if one changed it, else ``None``.
+
+        One that fails, hangs, or returns no text or one that is too long changes nothing.
+        """
+        changed: str | None = None
+        for impl in self._get_implementations(hook):
+            before = text if changed is None else changed
+            answer = await self._call_hook(hook, impl, {**facts, argument: before})
+            if isinstance(answer, str) and len(answer) <= MAX_TEXT_CHARS:
+                changed = answer
+            elif answer is not None and answer is not _TIMED_OUT:
+                shown = _format_value(answer)
+                self._warnings.log_warning("hook_answer_unusable", impl, answer=shown)
+        return changed
+
+    async def run_pre_gateway_dispatch(self, **message: object) -> DispatchVerdict:
+        """Ask all plugins about a message from a chat platform: a skip beats a rewrite."""
+        impls = self._get_implementations("pre_gateway_dispatch")
+        if not impls:
+            return DispatchVerdict()
+        asked = (self._call_hook("pre_gateway_dispatch", impl, message) for impl in impls)
+        answers = await asyncio.gather(*asked)
+        verdicts = list(map(_parse_dispatch, answers))
+        texts = [one.text for one in verdicts if one.text is not None]
+        return DispatchVerdict(
+            skip=next((one.skip for one in verdicts if one.skip is not None), None),
+            text=texts[0] if texts else None,
+        )
 
     def close(self) -> None:
         """Let the threads end, without waiting for calls that hang."""
@@ -336,6 +380,19 @@ def _parse_verdict(plugin: str, answer: dict[str, Any]) -> ToolVerdict | None:
         # A call that a plugin wanted to change must not run unchanged.
         return ToolVerdict(block=f"the plugin {plugin} returned arguments that are not JSON")
     return ToolVerdict(approve=action == "approve", args=args)
+
+
+def _parse_dispatch(answer: object) -> DispatchVerdict:
+    """Return the verdict in an answer, which may be any object."""
+    if not isinstance(answer, dict):
+        return DispatchVerdict()
+    given = cast("dict[str, object]", answer)
+    if given.get("action") == "skip":
+        return DispatchVerdict(skip=_format_value(given.get("reason") or "it gave no reason"))
+    text = given.get("text")
+    if given.get("action") == "rewrite" and isinstance(text, str):
+        return DispatchVerdict(text=text)
+    return DispatchVerdict()
 
 
 def _format_value(value: object) -> str:

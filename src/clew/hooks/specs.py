@@ -36,6 +36,11 @@ HOOKS = (
     "pre_tool_call",
     "post_tool_call",
     "post_llm_call",
+    "transform_tool_result",
+    "transform_llm_output",
+    "pre_gateway_dispatch",
+    "pre_approval_request",
+    "post_approval_response",
 )
 
 
@@ -132,3 +137,83 @@ def post_llm_call(
     platform: str,
 ) -> None:
     """Receive a fact: a turn was answered; once per turn."""
+
+
+@hookspec
+def transform_tool_result(  # noqa: PLR0913  (names and arguments are the field's)
+    tool_name: str,
+    args: Mapping[str, Any],
+    result: str,
+    session_id: str,
+    turn_id: str,
+    tool_call_id: str,
+    status: str,
+    duration_ms: int,
+) -> str | None:
+    """
+    Intervene after a tool ran, before its result is stored.
+
+    A text takes the place of the result, for the model and in the store. ``result`` is the text
+    of the result, or its JSON. Plugins are called one after another, each with what the one
+    before it left.
+    """
+
+
+@hookspec
+def transform_llm_output(
+    response_text: str, session_id: str, turn_id: str, model: str, platform: str
+) -> str | None:
+    """
+    Intervene after the model answered, before the answer of the turn is stored and sent.
+
+    A text that is not blank takes the place of the answer, for people, in the store, and for the
+    model from then on. Plugins are called one after another, as above.
+    """
+
+
+@hookspec
+def pre_gateway_dispatch(  # noqa: PLR0913  (names and arguments are the field's)
+    text: str,
+    platform: str,
+    chat_id: str,
+    chat_type: str,
+    thread_id: str | None,
+    user_id: str,
+    user_name: str,
+    message_id: str,
+) -> Mapping[str, Any] | None:
+    """
+    Intervene when a chat platform delivered a message, before its sender's access is checked.
+
+    ``{"action": "skip", "reason": …}`` drops it: it is not stored, and not answered.
+    ``{"action": "rewrite", "text": …}`` changes the text before it is stored. All plugins are
+    asked, and a skip beats a rewrite. A plugin that does not answer in time changes nothing.
+    """
+
+
+@hookspec
+def pre_approval_request(
+    tool_name: str,
+    args: Mapping[str, Any],
+    reason: str,
+    session_id: str,
+    turn_id: str,
+    tool_call_id: str,
+    platform: str,
+) -> None:
+    """Receive a fact: a person was asked to approve a tool call."""
+
+
+@hookspec
+def post_approval_response(  # noqa: PLR0913  (names and arguments are the field's)
+    tool_name: str,
+    args: Mapping[str, Any],
+    reason: str,
+    session_id: str,
+    turn_id: str,
+    tool_call_id: str,
+    platform: str,
+    choice: str,
+    decided_by: str,
+) -> None:
+    """Receive a fact: the question was answered; ``choice`` is approved, denied or expired."""

@@ -91,6 +91,8 @@ HOOKS = (
     "pre_tool_call",
     "post_tool_call",
     "post_llm_call",
+    "transform_tool_result",
+    "transform_llm_output",
 )
 _NOTED = '@hookimpl\ndef {hook}(**kwargs):\n    _note("{hook}", kwargs)\n\n\n'
 

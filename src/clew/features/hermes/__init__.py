@@ -46,14 +46,19 @@ async def _run_host(state: HostState, context: FeatureContext) -> None:
     import structlog  # noqa: PLC0415  (as above)
 
     state.attach(context)
+    log = structlog.get_logger(__name__)
     for plugin in state.plugins:
         for sentence in plugin.unused:
-            structlog.get_logger(__name__).warning(
-                "hermes_not_used", plugin=plugin.name, detail=sentence
-            )
+            log.warning("hermes_not_used", plugin=plugin.name, detail=sentence)
+        for change in plugin.watch.changes:
+            log.warning("hermes_plugin_changed_process", plugin=plugin.name, detail=change)
+        if plugin.failure is not None:
+            log.error("hermes_plugin_left_out", plugin=plugin.name, detail=plugin.failure)
     try:
         await asyncio.Event().wait()
     finally:
+        for plugin in state.plugins:
+            plugin.watch.deaths.close()
         if any(plugin.memory_provider is not None for plugin in state.plugins):
             from clew.features.hermes.memory import close_providers  # noqa: PLC0415  (as above)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from clew.errors import ClewError, SettingsError
 from clew.features.hermes.worker import finish_call, run_in_thread
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*( [a-z0-9_-]+)?")
 #: Seconds for a command.
 _SECONDS: Final = 60.0
+#: Characters of its reply.
+_MAX_CHARS: Final = 100_000
 
 
 def declare_commands(registry: Registry, plugin: LoadedPlugin) -> None:
@@ -45,7 +47,11 @@ def declare_commands(registry: Registry, plugin: LoadedPlugin) -> None:
 async def _run_command(
     plugin: LoadedPlugin, command: HermesCommand, call: CommandCall, argument: str
 ) -> str:
-    done = run_in_thread(plugin.name, lambda: finish_call(command.handler(argument)))
+    def run() -> Any:
+        with plugin.watch.running():
+            return finish_call(command.handler(argument))
+
+    done = run_in_thread(plugin.name, run)
     try:
         async with asyncio.timeout(_SECONDS):
             answer = await asyncio.wrap_future(done)
@@ -57,4 +63,4 @@ async def _run_command(
         raise ClewError(
             f"/{command.name}: the plugin {plugin.name} failed: {type(error).__name__}: {error}"
         ) from error
-    return "done" if answer is None else str(answer)
+    return "done" if answer is None else str(answer)[:_MAX_CHARS]

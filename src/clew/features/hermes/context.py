@@ -10,6 +10,12 @@ from clew.core.payload import as_object
 from clew.features.hermes.injection import inject_message
 from clew.features.hermes.llm import PluginLlm
 from clew.features.hermes.loaded import HermesCliCommand, HermesCommand, HermesTool
+from clew.features.hermes.offered import (
+    REFUSED,
+    explain_hook,
+    explain_middleware,
+    explain_registration,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,29 +24,6 @@ if TYPE_CHECKING:
     from clew.features.hermes.manifest import Manifest
     from clew.features.hermes.state import HostState
 
-#: The hooks that Clew calls.
-CALLED_HOOKS: Final = (
-    "on_session_start",
-    "on_session_end",
-    "on_session_finalize",
-    "on_session_reset",
-    "pre_llm_call",
-    "post_llm_call",
-    "pre_tool_call",
-    "post_tool_call",
-    "pre_api_request",
-    "post_api_request",
-    "api_request_error",
-    "subagent_start",
-    "subagent_stop",
-)
-#: The kinds of middleware that Clew calls.
-CALLED_MIDDLEWARE: Final = ("tool_request",)
-#: What a plugin would rely on: it must not believe that it has registered it.
-_REFUSED: Final = {
-    "register_approval_transport": "Clew asks for approvals itself, on the route of the "
-    'conversation; return {"action": "approve"} from pre_tool_call to have it ask',
-}
 _ANY_OBJECT: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 
@@ -73,14 +56,14 @@ class PluginContext:
     def register_hook(self, hook_name: str, callback: Callable[..., Any]) -> None:
         """Register a callback; one of a hook that Clew does not have is never called."""
         self._plugin.hooks.setdefault(hook_name, []).append(callback)
-        if hook_name not in CALLED_HOOKS:
-            self._leave_out(f"the hook {hook_name!r} is never called")
+        if (why := explain_hook(hook_name)) is not None:
+            self._leave_out(why)
 
     def register_middleware(self, kind: str, callback: Callable[..., Any]) -> None:
         """Register a middleware; of the kinds, only ``tool_request`` is called."""
         self._plugin.middleware.setdefault(kind, []).append(callback)
-        if kind not in CALLED_MIDDLEWARE:
-            self._leave_out(f"the middleware {kind!r} is never called")
+        if (why := explain_middleware(kind)) is not None:
+            self._leave_out(why)
 
     def register_tool(  # noqa: PLR0913  (the parameters are those of Hermes)
         self,
@@ -172,8 +155,8 @@ class PluginContext:
 
     def __getattr__(self, name: str) -> Any:
         """Accept any other ``register_…``, and say of everything else that it is not there."""
-        if name in _REFUSED:
-            raise NotOffered(_explain(name, _REFUSED[name]))
+        if name in REFUSED:
+            raise NotOffered(_explain(name, REFUSED[name]))
         if name.startswith("register_"):
             return self._make_sink(name)
         if name.startswith("_"):
@@ -184,7 +167,7 @@ class PluginContext:
         def accept(*args: Any, **more: Any) -> None:
             called = args[0] if args and isinstance(args[0], str) else more.get("name")
             what = f"{name}({called!r})" if isinstance(called, str) else name
-            self._leave_out(f"{what} was accepted, and what it registers is not used")
+            self._leave_out(explain_registration(what, name))
 
         return accept
 

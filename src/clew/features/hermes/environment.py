@@ -22,12 +22,12 @@ _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*")
 
 def find_home(state: HostState) -> Path:
     """Return the folder that plugins find as ``HERMES_HOME``."""
-    return state.section.get().home or _find_own(state)
+    return state.section.get().home or find_own(state)
 
 
 def list_folders(state: HostState) -> list[Path]:
     """Return the folders that hold plugins, without doubles."""
-    homes = dict.fromkeys((find_home(state), _find_own(state)))
+    homes = dict.fromkeys((find_home(state), find_own(state)))
     return [home / "plugins" for home in homes]
 
 
@@ -39,7 +39,8 @@ def prepare(home: Path) -> None:
         os.environ.setdefault(name, value)
 
 
-def _find_own(state: HostState) -> Path:
+def find_own(state: HostState) -> Path:
+    """Return the folder of Hermes plugins in ``CLEW_HOME``."""
     home = find_clew_home(None, os.environ) if state.settings is None else state.settings.home
     return home.absolute() / FOLDER
 

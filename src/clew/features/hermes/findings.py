@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.features.hermes.tools import explain_missing
-from clew.plugin import ok, warn
+from clew.plugin import fail, ok, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +22,9 @@ def list_findings(state: HostState) -> Sequence[DoctorFinding]:
 
 def _describe_plugin(plugin: LoadedPlugin) -> Iterator[DoctorFinding]:
     what = f"hermes {plugin.name}"
+    if plugin.failure is not None:
+        yield fail(what, plugin.failure, fix="take it off hermes.enabled_plugins")
+        return
     version = f" {plugin.manifest.version}" if plugin.manifest.version else ""
     yield ok(what, f"loaded{version}: {describe_parts(plugin) or 'it registers nothing'}")
     for tool in plugin.tools.values():
@@ -33,6 +36,8 @@ def _describe_plugin(plugin: LoadedPlugin) -> Iterator[DoctorFinding]:
             )
     for sentence in plugin.unused:
         yield warn(what, sentence, fix="see the page on Hermes plugins")
+    for change in plugin.watch.changes:
+        yield warn(what, f"it {change}", fix="tell its author, or take it off the list")
 
 
 def describe_parts(plugin: LoadedPlugin) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.features.hermes.manifest import Manifest
+    from clew.features.hermes.watch import PluginWatch
     from clew.features.hermes.worker import PluginWorker
 
 
@@ -55,6 +56,7 @@ class LoadedPlugin:
     name: str
     manifest: Manifest
     worker: PluginWorker
+    watch: PluginWatch
     is_trusted: bool = False
     hooks: dict[str, list[Callable[..., Any]]] = field(
         default_factory=dict[str, "list[Callable[..., Any]]"]

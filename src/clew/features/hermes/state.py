@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from clew.config.settings import Settings
     from clew.features.hermes.loaded import LoadedPlugin
+    from clew.features.hermes.process_guard import ProcessGuard
     from clew.features.hermes.settings import HermesSettings
     from clew.plugin import FeatureContext
     from clew.plugin.settings_tables import SettingsSection
@@ -25,6 +26,8 @@ class HostState:
     #: Of the running application; ``None`` before it runs.
     services: FeatureContext | None = None
     loop: AbstractEventLoop | None = None
+    #: What the process was like before the first plugin was loaded.
+    guard: ProcessGuard | None = None
 
     def attach(self, services: FeatureContext) -> None:
         """Take the services of the application that runs in the calling event loop."""

@@ -37,7 +37,7 @@ def declare_tools(
             continue
         try:
             registry.add_tool(
-                partial(_run_tool, tool),
+                partial(_run_tool, plugin, tool),
                 name=tool.name,
                 facts=partial(_make_facts, plugin),
                 untrusted=True,
@@ -104,8 +104,9 @@ def _select(handler: Callable[..., Any], known: Mapping[str, Any]) -> Mapping[st
     return {name: value for name, value in accepted.items() if name in known}
 
 
-def _run_tool(tool: HermesTool, /, **arguments: Any) -> str:
-    return run_handler(tool, arguments)
+def _run_tool(plugin: LoadedPlugin, tool: HermesTool, /, **arguments: Any) -> str:
+    with plugin.watch.running():
+        return run_handler(tool, arguments)
 
 
 def _make_facts(plugin: LoadedPlugin, _: Mapping[str, Any]) -> ToolFacts:

@@ -7,6 +7,7 @@ import inspect
 import queue
 import threading
 from concurrent.futures import Future
+from contextlib import nullcontext
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -14,6 +15,8 @@ import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from clew.features.hermes.watch import PluginWatch
 
 T = TypeVar("T")
 
@@ -26,8 +29,8 @@ _MAX_WAITING: Final = 1000
 class PluginWorker:
     """A thread that does not keep the process; what it runs cannot end it."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, watch: PluginWatch | None = None) -> None:
+        self._name, self._watch = name, watch
         self._jobs: queue.Queue[tuple[Callable[[], Any], Future[Any]]] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._is_full = False
@@ -74,7 +77,9 @@ class PluginWorker:
 
     def _run(self) -> None:
         while True:
-            run_job(*self._jobs.get())
+            job, done = self._jobs.get()
+            with nullcontext() if self._watch is None else self._watch.running():
+                run_job(job, done)
 
 
 class BriefCalls:
