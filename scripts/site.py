@@ -41,7 +41,7 @@ HOW_TO: Final = {
     ),
     "Move in": (
         "move-in move-from-hermes move-from-openclaw move-from-nanobot move-from-claude-code "
-        "move-from-codex move-from-open-webui move-from-chatgpt"
+        "move-from-codex move-from-opencode move-from-open-webui move-from-chatgpt"
     ),
     "Extend": (
         "use-your-own-agent write-a-tool write-a-plugin run-hermes-plugins use-clew-as-a-library"

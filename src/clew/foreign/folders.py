@@ -19,6 +19,10 @@ _SECRET: Final = re.compile(
     r"(?:api_?key|token|secret|password|passwd|credential|private_?key)s?$", re.IGNORECASE
 )
 _SKILL: Final = "SKILL.md"
+#: A text of JSON, or what only JSON for people has: comments, and commas before an end.
+_JSON_EXTRA: Final = re.compile(
+    r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
+)
 
 
 def read_text(path: Path) -> str:
@@ -33,6 +37,15 @@ def read_json(path: Path) -> Any:
     """Return what a JSON file holds; ``None`` if there is none or it is damaged."""
     try:
         return json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_json_with_comments(path: Path) -> Any:
+    """Return what a file of JSON with comments holds; ``None`` if there is none."""
+    plain = _JSON_EXTRA.sub(lambda match: match[1] or " ", read_text(path))
+    try:
+        return json.loads(plain)
     except (ValueError, RecursionError):
         return None
 

@@ -15,6 +15,7 @@ SYSTEMS: Final = {
     "nanobot": "nanobot",
     "claude": "claude",
     "codex": "codex",
+    "opencode": "opencode",
     "open-webui": "open_webui",
     "chatgpt": "chatgpt",
     "generic": "generic",
