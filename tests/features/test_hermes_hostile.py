@@ -69,6 +69,8 @@ async def test_what_a_plugin_changes_in_the_process_is_put_back_and_named(tmp_pa
             assert await world.call("smash") == "smashed"
             assert await world.say("hello") == "done: hello"
             assert "replaced json.loads, which was put back" in plugin.watch.changes
+            ours = "subprocess.Popen.__init__"
+            assert ours not in str(plugin.watch.changes), "Clew names the session to processes"
             assert _describe_process() == before
         finally:
             vandal.stop.set()

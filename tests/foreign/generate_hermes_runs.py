@@ -10,6 +10,7 @@ were interrupted, and processes that were killed in the middle of an answer and 
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -89,6 +90,22 @@ def main(python: str, home: Path, count: int) -> None:
                 drive(python, "drive_hermes.py", again, environment)
 
 
+def dump(home: Path) -> None:
+    """Write the tables that matter as SQL, without long prompts and folders of this machine."""
+    kept = ("schema_version", "sessions", "messages", "gateway_routing")
+    with sqlite3.connect(home / "state.db") as source, sqlite3.connect(":memory:") as copy:
+        source.backup(copy)
+        listed = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'table')"
+        for kind, name in copy.execute(f"{listed} ORDER BY type DESC").fetchall():
+            if name not in kept and not name.startswith("sqlite_"):
+                copy.execute(f'DROP {kind} IF EXISTS "{name}"')
+        copy.execute("UPDATE sessions SET system_prompt = substr(system_prompt, 1, 300)")
+        lines = [line for line in copy.iterdump() if "INDEX" not in line and "fts" not in line]
+    text = "\n".join(lines).replace(str(home.parent), "/home/user")
+    (home / "state.sql").write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     main(words[0], Path(words[1]), int(words[2]) if len(words) > 2 else 10)
+    dump(Path(words[1]))

@@ -2,7 +2,8 @@
 Plugins for Hermes Agent from PyPI, as they are published, each in a turn of its own process.
 
 They are downloaded with at most what they import at once, and reach none of their services: what is
-shown is that the host loads them, what they register, and what they do to a turn. Needs PyPI.
+shown is that the host loads them, what they register, and what they do to a turn. Needs PyPI. Then
+plugins that do harm, each beside a turn of the real program.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from structlog.testing import capture_logs
 
 from clew.record import Record
 from tests.soak import Table
+from tests.soak._hostile_plugins import make_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,10 +109,16 @@ class Row(Record):
     registers: str = ""
     called: str = ""
     turn: str = ""
+    #: What it changed in the process.
+    changed: str = ""
     failures: str = ""
 
 
-def run() -> Table:
+def run() -> tuple[Table, ...]:
+    return _run_published(), make_table()
+
+
+def _run_published() -> Table:
     with tempfile.TemporaryDirectory() as folder:
         rows = [(one, _try(one, Path(folder) / one.name)) for one in PACKAGES]
     return Table(
@@ -122,10 +130,20 @@ def run() -> Table:
             "registers",
             "hooks called",
             "turn",
+            "changed in the process",
             "its failures",
         ),
         rows=tuple(
-            (one.name, one.version, row.loaded, row.registers, row.called, row.turn, row.failures)
+            (
+                one.name,
+                one.version,
+                row.loaded,
+                row.registers,
+                row.called,
+                row.turn,
+                row.changed,
+                row.failures,
+            )
             for one, row in rows
         ),
         passed=all(row.loaded != "broke the host" for _, row in rows)
@@ -217,6 +235,7 @@ async def _run_turn(home: Path, plugin: str) -> dict[str, str]:
         "registers": _count(loaded[0]),
         "called": called,
         "turn": turn,
+        "changed": _shorten("; ".join(loaded[0].watch.changes)),
     }
 
 

@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.foreign.registry import SYSTEMS
 from tests.acceptance.program import Clew
-from tests.foreign.folders import SAMPLES, copy_folder, list_sampled_systems
+from tests.foreign.folders import SAMPLES, copy_folder
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 
@@ -49,16 +50,18 @@ def run() -> Table:
 
 
 def _list_samples() -> Sequence[Path]:
-    if larger := os.environ.get("CLEW_MOVE_IN_SAMPLES"):
-        return sorted(one for one in Path(larger).iterdir() if one.is_dir())
-    return [SAMPLES / system.replace("-", "_") for system in list_sampled_systems()]
+    folder = Path(os.environ.get("CLEW_MOVE_IN_SAMPLES") or SAMPLES)
+    return sorted(one for one in folder.iterdir() if one.is_dir() and _name_system(one) in SYSTEMS)
+
+
+def _name_system(sample: Path) -> str:
+    return sample.name.partition(".")[0].replace("_", "-")
 
 
 def _take_in(sample: Path, database: str, server_url: str, folder: Path) -> tuple[object, ...]:
     place = folder / f"{sample.name}-{database}"
     place.mkdir()
-    system = sample.name.partition(".")[0].replace("_", "-")
-    command = ("import", system, str(copy_folder(sample, place)))
+    command = ("import", _name_system(sample), str(copy_folder(sample, place)))
     with fresh(database, server_url) as (url, home):
         killed = Clew(home, {**_OFFLINE, "CLEW_STORE__URL": url})
         row = _take(command, Clew(place / "calm", _OFFLINE), killed)

@@ -43,17 +43,11 @@ async def _run_host(state: HostState, context: FeatureContext) -> None:
     """Give the plugins the services of the running application, until it ends."""
     import asyncio  # noqa: PLC0415  (declared by every command, run by few)
 
-    import structlog  # noqa: PLC0415  (as above)
-
     state.attach(context)
-    log = structlog.get_logger(__name__)
-    for plugin in state.plugins:
-        for sentence in plugin.unused:
-            log.warning("hermes_not_used", plugin=plugin.name, detail=sentence)
-        for change in plugin.watch.changes:
-            log.warning("hermes_plugin_changed_process", plugin=plugin.name, detail=change)
-        if plugin.failure is not None:
-            log.error("hermes_plugin_left_out", plugin=plugin.name, detail=plugin.failure)
+    if state.plugins:
+        from clew.features.hermes.findings import log_findings  # noqa: PLC0415  (as above)
+
+        log_findings(state)
     try:
         await asyncio.Event().wait()
     finally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from clew.features.hermes.tools import explain_missing
 from clew.plugin import fail, ok, warn
 
@@ -14,10 +16,26 @@ if TYPE_CHECKING:
     from clew.features.hermes.state import HostState
     from clew.plugin import DoctorFinding
 
+log = structlog.get_logger(__name__)
+
 
 def list_findings(state: HostState) -> Sequence[DoctorFinding]:
     """Return a finding for each loaded plugin, and one for each part of it that is not used."""
     return [finding for plugin in state.plugins for finding in _describe_plugin(plugin)]
+
+
+def log_findings(state: HostState) -> None:
+    """Log what of the plugins is not used, what they changed, and which are left out; once."""
+    if state.is_logged:
+        return
+    state.is_logged = True
+    for plugin in state.plugins:
+        for sentence in plugin.unused:
+            log.warning("hermes_not_used", plugin=plugin.name, detail=sentence)
+        for change in plugin.watch.changes:
+            log.warning("hermes_plugin_changed_process", plugin=plugin.name, detail=change)
+        if plugin.failure is not None:
+            log.error("hermes_plugin_left_out", plugin=plugin.name, detail=plugin.failure)
 
 
 def _describe_plugin(plugin: LoadedPlugin) -> Iterator[DoctorFinding]:

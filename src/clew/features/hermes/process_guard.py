@@ -24,14 +24,15 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+import clew
 from clew.features.hermes.discovery import PACKAGE
 from clew.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 #: Their functions and classes are watched.
 _MODULES: Final = (
@@ -46,6 +47,8 @@ _CLASSES: Final = (
 _SYS: Final = ("stdout", "stderr", "stdin", "excepthook", "unraisablehook", "displayhook")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE)
 _METHODS: Final = (property, classmethod, staticmethod)
+#: Where the code of Clew is.
+_OURS: Final = str(pathlib.Path(clew.__file__).parent) + os.sep
 _PUT_BACK, _STAYS = "which was put back", "which stays so"
 
 
@@ -64,6 +67,8 @@ class ProcessGuard:
 
     def __init__(self) -> None:
         self._attributes = {owner: _list_attributes(owner) for owner in (*_MODULES, *_CLASSES)}
+        #: What Clew itself has put in the place of some, as long as it stays there.
+        self._ours: dict[tuple[ModuleType | type, str], object] = {}
         #: Names that classes define themselves: a new one may hide an inherited method.
         self._own_names = {owner: set(vars(owner)) for owner in _CLASSES}
         self._states = [(state, state.read()) for state in _STATES]
@@ -92,8 +97,12 @@ class ProcessGuard:
         for owner, known in self._attributes.items():
             now = vars(owner)
             for name, value in known.items():
-                if now.get(name) is not value:
-                    setattr(owner, name, value)
+                if (new := now.get(name)) is value:
+                    self._ours.pop((owner, name), None)
+                elif _is_ours(new):
+                    self._ours[owner, name] = new
+                else:
+                    setattr(owner, name, self._ours.get((owner, name), value))
                     yield f"replaced {_name_owner(owner)}.{name}, {_PUT_BACK}"
         for owner, own in self._own_names.items():
             for name in vars(owner).keys() - own:
@@ -143,7 +152,13 @@ class ProcessGuard:
                 yield f"started the thread {thread.name!r}, which would keep the process running"
 
 
-def _list_attributes(owner: ModuleType | type) -> Mapping[str, Any]:
+def _is_ours(function: object) -> bool:
+    """Return whether Clew put a function there, as it does for the environment of processes."""
+    code = getattr(function, "__code__", None)
+    return isinstance(code, CodeType) and code.co_filename.startswith(_OURS)
+
+
+def _list_attributes(owner: ModuleType | type) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(owner).items()

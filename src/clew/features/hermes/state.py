@@ -28,6 +28,8 @@ class HostState:
     loop: AbstractEventLoop | None = None
     #: What the process was like before the first plugin was loaded.
     guard: ProcessGuard | None = None
+    #: What the log says of the plugins is written.
+    is_logged: bool = False
 
     def attach(self, services: FeatureContext) -> None:
         """Take the services of the application that runs in the calling event loop."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.payload import as_object
 from clew.features.hermes import facts
+from clew.features.hermes.findings import log_findings
 from clew.features.hermes.hooks import run_callbacks
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class HermesTracer:
         if self._state.loop is None:
             # An engine without services: a command that runs one turn.
             self._state.services, self._state.loop = run.context.services, _get_loop()
+            log_findings(self._state)
         yield HermesTrace(self._state, run)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ the newest messages. The copies are recognised, so that each message occurs once
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: How far from the beginning of a session its summary is looked for.
 _REACH: Final = 64
+#: Milliseconds in which a summary and the copies beside it are stored.
+_AT_ONCE: Final = 500
 _NO_SUMMARY: Final = "(no summary of the earlier messages is stored)"
 
 
@@ -117,12 +120,25 @@ class _Merger:
 
     def _match_tail(self, place: int, summary: Summary) -> tuple[list[_Live], int]:
         """Return the messages that stayed in the context, and how many copies of them follow."""
-        following = [one.key for one in self._stored[place + 1 : place + 1 + len(self._live)]]
+        after = self._stored[place + 1 : place + 1 + len(self._live)]
+        following = [one.key for one in after]
+        at_once = sum(1 for one in after if one.item.at - self._stored[place].item.at <= _AT_ONCE)
         if summary.prior is not None:
             following.insert(0, self._make_prior_key(self._stored[place], summary.prior))
         start = self._find_suffix(following)
-        tail = self._live[start:]
+        tail = self._live[start:] or self._find_run(following[: at_once + bool(summary.prior)])
         return tail, max(0, len(tail) - (summary.prior is not None))
+
+    def _find_run(self, copies: Sequence[tuple[str, ...]]) -> list[_Live]:
+        """Return the longest part of the context that copies begin with: its end may be missing."""
+        best: list[_Live] = []
+        for start in range(len(self._live)):
+            pairs = zip(self._live[start:], copies, strict=False)
+            run = [
+                live for live, _ in itertools.takewhile(lambda pair: pair[0].key == pair[1], pairs)
+            ]
+            best = max(best, run, key=len)
+        return best if len(best) > 1 else []
 
     def _find_suffix(self, following: Sequence[tuple[str, ...]]) -> int:
         """Return where the context begins to be as what follows; its length if nowhere."""
