@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.json import Encoder
+
 from clew.agent.messages import MESSAGE_FORMAT
 from clew.clock import from_millis
 from clew.core.entry import NewEntry, Role
-from clew.core.export_format.sealed_lines import encode_json
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import EntryId
 
+_encode: Final = Encoder().encode
 _OUTCOMES: Final = {False: "success", True: "failed"}
 
 
@@ -117,7 +119,7 @@ def _make_draft(
         calls=calls,
         answers=answers,
         format=MESSAGE_FORMAT,
-        message=encode_json(message),
+        message=_encode(message).decode(),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from json.encoder import encode_basestring as _quoted
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec.json import Encoder
 
 from clew.record import Record
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.core.ids import ConversationId, EntryId, SessionId, TurnId
+
+_encode: Final = Encoder().encode
 
 #: The ``prev_hash`` of a conversation's first entry.
 GENESIS = bytes(32)
@@ -88,12 +91,9 @@ def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
     ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and
     answers (each as stored JSON), format, message, created_at in milliseconds.
     """
-    # On the path of each append: a generic encoder takes twice the time.
-    values = [
-        _quoted(field) if isinstance(field, str) else "null" if field is None else str(field)
-        for field in fields
-    ]
-    return hashlib.sha256(prev_hash + f"[{','.join(values)}]".encode()).digest()
+    # On the path of each append: the encoder of the standard library takes six times as long, and
+    # writes the same bytes.
+    return hashlib.sha256(prev_hash + _encode(fields)).digest()
 
 
 def make_notice(id: EntryId, text: str) -> NewEntry:

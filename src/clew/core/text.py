@@ -22,7 +22,18 @@ def sanitize_text(text: str) -> str:
 
     PostgreSQL rejects NUL in TEXT, and lone surrogates cannot be encoded in UTF-8.
     """
-    return _UNSTORABLE.sub(REPLACEMENT, text)
+    # Every text that is stored comes by here: to encode it takes a tenth of a search.
+    return text if _is_storable(text) else _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def _is_storable(text: str) -> bool:
+    if "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_blank(text: str) -> bool:

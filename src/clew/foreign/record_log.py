@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.json import Encoder
+
 from clew.core.conversation import TitledBy
 from clew.core.double_text import DoubleText
 from clew.core.entry import GENESIS, EntryKind
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.foreign.conversations import ForeignConversation, ForeignMessage
     from clew.foreign.ids import IdMaker
+
+_encode: Final = Encoder().encode
 
 #: Setting of a conversation: the system that it comes from, and its id there.
 ORIGIN_SETTING: Final = "imported_from"
@@ -69,8 +73,8 @@ class RecordLog:
             "kind": draft.kind.value,
             "role": None if draft.role is None else draft.role.value,
             "text": draft.text,
-            "calls": encode_json(draft.calls),
-            "answers": encode_json(draft.answers),
+            "calls": _encode_names(draft.calls),
+            "answers": _encode_names(draft.answers),
             "format": draft.format,
             "message": draft.message,
             "created_at": at,
@@ -224,6 +228,10 @@ class RecordLog:
             "inputs": self._inputs,
             "last_hash": self._last_hash,
         }
+
+
+def _encode_names(names: Sequence[str]) -> str:
+    return _encode(names).decode() if names else "[]"
 
 
 def make_payload(item: ForeignMessage, files: Sequence[Mapping[str, object]]) -> str:

@@ -234,12 +234,14 @@ def _query_rows(
     cursor = connection.execute(
         "SELECT * FROM messages WHERE session_id = ? ORDER BY id", (session.id,)
     )
+    names = [column[0] for column in cursor.description]
     for row in iter_rows(cursor):
         if isinstance(row, sqlite3.Error):
             stored.append(_make_damage(row, context, at))
             break
-        values = {key: row[key] for key in row.keys() if row[key] is not None}  # noqa: SIM118
-        one = read_row(values, context, name=str(row["id"]), at=at)
+        told = zip(names, row, strict=True)
+        values = {name: value for name, value in told if value is not None}
+        one = read_row(values, context, name=str(values["id"]), at=at)
         at = read_moment(one.item.at, at)
         stored.append(one)
     return stored
