@@ -51,7 +51,8 @@ def main(steps: list[list[str]], progress: Path) -> None:
             if agent is not None and agent.session_id != terminal.session_id:
                 terminal.session_id = agent.session_id
     progress.write_text("done")
-    program._finalize_single_query(terminal)
+    if finalize := getattr(program, "_finalize_single_query", None):  # newer releases
+        finalize(terminal)
 
 
 if __name__ == "__main__":

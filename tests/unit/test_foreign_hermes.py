@@ -250,3 +250,18 @@ def test_a_profile_is_named_since_it_is_a_home_of_its_own(folder: Path) -> None:
     assert isinstance(found[0], ForeignProblem)
     assert found[0].place == "profiles/work"
     assert conversations(hermes.open_home(profile))
+
+
+def test_what_only_the_database_or_only_the_file_has_is_there(folder: Path) -> None:
+    """After a crash a file has the turn that the database lacks, which went on without it."""
+    name = "20260105_000000_abc000"
+    before = [item for item in read_one(folder, name).items if isinstance(item, ForeignMessage)]
+    lost = [{"role": "user", "content": "lost"}, {"role": "assistant", "content": "half"}]
+    first = {"role": "user", "content": before[0].text}
+    (folder / "sessions" / f"session_{name}.json").write_text(
+        json.dumps({"messages": [{"role": "user", "content": "earlier"}, first, *lost]})
+    )
+    after = [item for item in read_one(folder, name).items if isinstance(item, ForeignMessage)]
+    assert [item.text for item in after] == [
+        "earlier", before[0].text, "lost", "half", *(item.text for item in before[1:]),
+    ]  # fmt: skip

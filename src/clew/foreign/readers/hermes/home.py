@@ -19,6 +19,7 @@ from clew.foreign.folders import find_skills, read_memory
 from clew.foreign.homes import PlainHome
 from clew.foreign.readers.hermes import extras, routing, transcripts
 from clew.foreign.readers.hermes.compactions import merge_copies
+from clew.foreign.readers.hermes.joining import join_transcript
 from clew.foreign.readers.hermes.rows import RowContext, StoredMessage, read_row
 from clew.foreign.readers.hermes.sessions import (
     HermesSession,
@@ -188,12 +189,8 @@ class _Reader:
             context = _make_context(session)
             rows = self._read_rows(session, context)
             file = self._files.get(session.id)
-            # A release between the two wrote to both, but older messages only to the file.
-            if file is not None and transcripts.count_messages(file) > _count_messages(rows):
-                rows = [
-                    *(one for one in rows if not one.key and one.item.id.endswith(":prompt")),
-                    *transcripts.read_transcript(file, context),
-                ]
+            if file is not None:
+                rows = join_transcript(rows, list(transcripts.read_transcript(file, context)))
             for one in rows:
                 text = one.item.payload if isinstance(one.item, ForeignEvent) else ""
                 if one.item.id.endswith(":prompt") and text in prompts:
@@ -210,10 +207,6 @@ class _Reader:
 
 def _list_times(stored: Sequence[StoredMessage]) -> list[int]:
     return [one.item.at for one in stored if one.key]
-
-
-def _count_messages(rows: Sequence[StoredMessage]) -> int:
-    return sum(1 for one in rows if not one.item.id.endswith(":prompt"))
 
 
 def _make_context(session: HermesSession) -> RowContext:

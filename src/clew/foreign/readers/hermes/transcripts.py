@@ -35,14 +35,6 @@ def read_created(path: Path) -> int:
     return int(path.stat().st_mtime * 1000)
 
 
-def count_messages(path: Path) -> int:
-    """Return how many messages a transcript has, at most."""
-    if path.suffix == ".json":
-        return len(as_list(as_object(read_json(path)).get("messages")))
-    with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())
-
-
 def read_transcript(path: Path, context: RowContext) -> Iterator[StoredMessage]:
     """Yield the messages of a file; a line that is no JSON as an event with its text."""
     at = context.created_at
