@@ -61,7 +61,7 @@ _OPEN: Final = """
 })
 """
 #: Milliseconds of each frame from now on.
-_FRAMES: Final = """
+FRAMES: Final = """
 (seconds) => new Promise((resolve) => {
   const frames = []
   const begun = performance.now()
@@ -177,7 +177,7 @@ def _open(page: Page, address: str) -> list[Figure]:
         page.evaluate("location.hash = '#/new'")
         page.locator(".welcome").wait_for()
         times.append(page.evaluate(_OPEN, address))
-    quiet: list[float] = page.evaluate(_FRAMES, 3)
+    quiet: list[float] = page.evaluate(FRAMES, 3)
     frames: list[float] = page.evaluate(_SCROLL, SCROLLED)
     return [
         Figure(
@@ -193,12 +193,12 @@ def _open(page: Page, address: str) -> list[Figure]:
 def _stream(page: Page) -> list[Figure]:
     session: Any = page.context.new_cdp_session(page)
     page.evaluate("document.querySelector('.transcript').scrollTop = 1e9")
-    before = _heap(session)
-    quiet: list[float] = page.evaluate(_FRAMES, 3)
+    before = heap(session)
+    quiet: list[float] = page.evaluate(FRAMES, 3)
     page.locator("#composer").fill("go")
     page.locator("#composer").press("Enter")
     page.locator(".live").wait_for()
-    frames: list[float] = page.evaluate(_FRAMES, STREAMED)
+    frames: list[float] = page.evaluate(FRAMES, STREAMED)
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Send message").wait_for()
     time.sleep(1)
@@ -206,7 +206,7 @@ def _stream(page: Page) -> list[Figure]:
         _frames(f"a frame while {SPEED} tokens/s stream in", frames, quiet),
         Figure(
             name=f"memory of the tab after {STREAMED * SPEED:,} tokens",
-            value=_heap(session) - before,
+            value=heap(session) - before,
             unit="MB",
             target=30,
         ),
@@ -226,7 +226,7 @@ def _frames(name: str, frames: list[float], quiet: list[float]) -> Figure:
     )
 
 
-def _heap(session: Any) -> float:
+def heap(session: Any) -> float:
     """Return what scripts of the page hold, after what nobody needs is gone."""
     session.send("HeapProfiler.collectGarbage")
     told = session.send("Runtime.getHeapUsage")
