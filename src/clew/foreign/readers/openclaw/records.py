@@ -38,8 +38,20 @@ def add_record(items: ItemList, name: str, data: dict[str, Any]) -> None:
         )
     elif kind == "message" and said.get("role") in ("user", "assistant", "toolResult"):
         items.add(_read_message(name, items.at, said))
+    elif kind == "reset":
+        items.add(_read_reset(name, items.at, data))
     else:
-        items.add_event(name, kind or "unknown", f"OpenClaw: {kind or 'unknown'}", data)
+        text = as_text(data.get("summary")) or read_content(data.get("content"))
+        kind = kind or "unknown"
+        items.add_event(name, kind, text or f"OpenClaw: {kind}", data)
+
+
+def _read_reset(name: str, at: int, data: dict[str, Any]) -> ForeignCompaction:
+    """Return the point from which the model is not sent what came before."""
+    kept = as_text(data.get("firstKeptEntryId")) or None
+    why = as_text(data.get("reason")) or "reset"
+    summary = f"(The conversation was begun anew: {why}. There is no summary of what came before.)"
+    return ForeignCompaction(id=name, at=at, summary=summary, kept_from=kept)
 
 
 def _read_message(name: str, at: int, said: dict[str, Any]) -> ForeignMessage:
