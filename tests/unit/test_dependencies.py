@@ -38,7 +38,7 @@ BY_OTHER_MEANS = {
 LOADED_BY_NAME = {"ddgs", "openpyxl", "pypdf", "python-docx"}
 #: Packages of programs that a soak runs in an environment of their own.
 INSTALLED_APART = {"remit"}
-GENERATORS = "foreign/generate_*.py"
+GENERATORS = ("foreign/generate_*.py", "foreign/drive_*.py")
 #: Imported names that come with a dependency that we declare, and with which.
 PART_OF = {
     "_typeshed": "types only, in the type checker",
@@ -68,7 +68,7 @@ def _declared(*requirements: list[Any]) -> set[str]:
 def _imported(folder: str) -> frozenset[str]:
     """Return the packages of others that the modules of a folder import."""
     # The generators of samples run in environments of other programs.
-    files = (path for path in (ROOT / folder).rglob("*.py") if not path.match(GENERATORS))
+    files = (path for path in (ROOT / folder).rglob("*.py") if not any(map(path.match, GENERATORS)))
     trees = (ast.parse(path.read_text("utf-8")) for path in files)
     names: set[str] = set()
     for node in (node for tree in trees for node in _statements(tree)):
