@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from clew.core.access import ButtonOutcome
 from clew.core.approval import ApprovalState
 from clew.core.attachments import MAX_FILE_BYTES
+from clew.core.byte_size import format_size
 from clew.core.channel_events import ChatNotice
 from clew.core.compaction import SummaryFault, estimate_tokens
 from clew.core.completion import MAX_HOPS, TASK
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from clew.core.approval import Approval
     from clew.core.channel_events import OutboundMessage
     from clew.core.completion import Cause
+    from clew.core.sent_files import SentFile
 
 #: Notices to a chat whose conversation another front deleted or restored.
 DELETED_NOTICE: Final = (
@@ -135,6 +137,12 @@ def format_task_reason(why: str, task: str) -> str:
 def describe_note(note: str | None) -> str | None:
     """Return the words for a stored note: a code of Clew, or a text, which stays as it is."""
     return _NOTES.get(cast("SystemNote", note), note)
+
+
+def format_unsent_file(file: SentFile, why: str) -> str:
+    """Return the line in place of a file that a platform does not take."""
+    named = f"{' '.join(file.name.split())} ({format_size(file.size)})"
+    return f"[The file {named} was not sent: {why}. The dashboard and the API have it.]"
 
 
 def word_message(message: OutboundMessage) -> OutboundMessage:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from contextlib import asynccontextmanager, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.config.secret import Secret
 from clew.core.route import Route
@@ -17,6 +18,13 @@ from clew.testing.webhook import FakeWebhook
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
+
+
+def _read_document(data: Mapping[str, Any]) -> str | None:
+    if "file" in data:
+        return base64.b64decode(data["file"]["content"]).decode()
+    text: str | None = data.get("document", {}).get("text")
+    return text
 
 
 class Webhook:
@@ -47,9 +55,7 @@ class Webhook:
 
     def shown_messages(self) -> Sequence[ShownMessage]:
         return [
-            ShownMessage(
-                message=one.id, text=one.text, document=one.data.get("document", {}).get("text")
-            )
+            ShownMessage(message=one.id, text=one.text, document=_read_document(one.data))
             for one in self._fake.sent
         ]
 

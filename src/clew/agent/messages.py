@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
@@ -26,6 +26,7 @@ from clew.agent.protocols import RequestInfo
 from clew.core.attachments import describe_file
 from clew.core.channel_events import make_file_part
 from clew.core.entry import CAUSE_KEY, EntryKind, NewEntry, Role
+from clew.core.sent_files import FILES_KEY
 from clew.core.text import sanitize_text
 from clew.record import Record
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from clew.core.client_history import HistoryMessage
     from clew.core.completion import Cause
     from clew.core.ids import EntryId
+    from clew.core.sent_files import SentFile
 
 MESSAGE_FORMAT = "pydantic-ai/2"
 
@@ -194,6 +196,14 @@ def with_request_info(response: ModelResponse, asked: RequestInfo | None) -> Mod
         return response
     told = {"model": asked.model, "stream": asked.stream}
     return replace(response, metadata={**(response.metadata or {}), _REQUEST_KEY: told})
+
+
+def with_sent_files(message: ModelMessage, files: Sequence[SentFile]) -> ModelMessage:
+    """Return a response that names the files sent with it; another message unchanged."""
+    if not files or not isinstance(message, ModelResponse):
+        return message
+    told = [asdict(file) for file in files]
+    return replace(message, metadata={**(message.metadata or {}), FILES_KEY: told})
 
 
 def dump_attempt(asked: RequestInfo | None) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from clew.core.quotation import OwnLine, Quoted, clean_name, format_message, format_unsupported
+from clew.core.sent_files import SentFile
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -204,6 +205,13 @@ class OutboundMessage(Record):
     instead_of: str | None = None
     #: Sent first; only channels with the capability ``documents`` are given one.
     document: TextDocument | None = None
+    #: Sent after the text, each as a chunk of its own; ``render`` leaves them out.
+    files: tuple[SentFile, ...] = ()
+
+
+def verbatim(text: str) -> OutboundMessage:
+    """Return a message that is shown as it is written."""
+    return OutboundMessage(text=text, markup=False)
 
 
 def dump_message(message: OutboundMessage) -> str:
@@ -213,6 +221,8 @@ def dump_message(message: OutboundMessage) -> str:
         del told["notice"], told["details"]
     if message.document is None:
         del told["document"]
+    if not message.files:
+        del told["files"]
     return json.dumps(told, ensure_ascii=False)
 
 
@@ -224,6 +234,8 @@ def load_message(body: str) -> OutboundMessage:
         told |= {"notice": ChatNotice(told["notice"]), "details": tuple(told["details"])}
     if "document" in told:
         told["document"] = TextDocument(**told["document"])
+    if "files" in told:
+        told["files"] = tuple(SentFile(**file) for file in told["files"])
     return OutboundMessage(buttons=buttons, **told)
 
 

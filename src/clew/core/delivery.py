@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId, DeliveryId, TurnId
     from clew.core.route import RouteKey
+    from clew.core.sent_files import SentFile
 
 
 class DeliveryState(enum.Enum):
@@ -56,6 +57,8 @@ class OutboundText(Record):
     text: str
     #: True if the text is Markdown.
     markup: bool = True
+    #: Delivered after the text, one part each.
+    files: tuple[SentFile, ...] = ()
 
 
 class NewDelivery(Record):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.delivery import DeliveryState
 from clew.core.route import RouteKey
-from clew.store.transactions import backlog, deliveries, platform_pauses, previews
+from clew.store.transactions import attachments, backlog, deliveries, platform_pauses, previews
 from clew.store.transactions.deliveries import ClaimedDelivery
 from clew.store.transactions.previews import AnswerPreview
 
@@ -157,6 +157,10 @@ class DeliveryQueue(DeadLetters):
     async def close_if_done(self, delivery: DeliveryId) -> DeliveryState:
         """Finish a delivery with nothing left to send; return its state."""
         return await self._store.write(deliveries.complete_if_sent, delivery, owner=self._owner)
+
+    async def read_file(self, attachment: str) -> bytes | None:
+        """Return the content of a file; ``None`` if it is not kept any more."""
+        return await self._store.read(attachments.read_content, attachment)
 
     async def replace_chunk(self, delivery: DeliveryId, position: int, body: str) -> None:
         """Replace a rejected part by another form of the same text."""

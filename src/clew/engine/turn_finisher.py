@@ -63,12 +63,20 @@ class TurnFinisher:
         answer = await self._hooks.transform_answer(given)
         if answer is not given and self._log.partial_text:
             self._log.retract_deltas("a plugin changed it")
-        drafts = [self._log.make_draft(message) for message in answer.unstored]
-        text = build_final_text(
-            answer.text,
-            outcome=TurnOutcome.ANSWERED,
-            steps=self._log.steps + 1,
-            messages=self._log.message_count,
+        files = await self._log.list_sent_files()
+        drafts = [
+            self._log.make_draft(messages.with_sent_files(message, files))
+            for message in answer.unstored
+        ]
+        text = (
+            ""
+            if files and is_blank(answer.text)
+            else build_final_text(
+                answer.text,
+                outcome=TurnOutcome.ANSWERED,
+                steps=self._log.steps + 1,
+                messages=self._log.message_count,
+            )
         )
         if answer.is_tool_output:
             drafts.append(self._log.make_notice_draft(EntryKind.EVENT, NOTICE_FORMAT, text))
@@ -80,7 +88,7 @@ class TurnFinisher:
             text = f"{text}\n\n({TRUNCATION_NOTICE})"
         step = self._make_step(answer)
         said = self._log.make_outbound_text(
-            DeliveryKind.ANSWER, text, markup=not is_blank(answer.text)
+            DeliveryKind.ANSWER, text, markup=not is_blank(answer.text), files=files
         )
         await self._hooks.record_answer(text)
         await self._finish_turn(TurnOutcome.ANSWERED, drafts, step=step, said=said)
@@ -105,7 +113,8 @@ class TurnFinisher:
             *await self._close_context("the turn failed", begun=CallStatus.UNKNOWN),
             self._log.make_notice_draft(EntryKind.EVENT, NOTICE_FORMAT, text),
         ]
-        said = self._log.make_outbound_text(DeliveryKind.ANSWER, text, markup=False)
+        files = await self._log.list_sent_files()
+        said = self._log.make_outbound_text(DeliveryKind.ANSWER, text, markup=False, files=files)
         await self._finish_turn(TurnOutcome.FAILED, drafts, error=text, code=code, said=said)
 
     async def finish_stopped(self, stop: StopRequest) -> None:

@@ -25,7 +25,7 @@ from clew.engine.store_retry import retry_shielded
 from clew.errors import SessionEnded
 from clew.plugin.turn_context import get_turn_context
 from clew.record import replace
-from clew.store.transactions import entries, session_prefixes, sessions, turns
+from clew.store.transactions import attachments, entries, session_prefixes, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
+    from clew.core.sent_files import SentFile
     from clew.core.session_prefix import SessionPrefix
     from clew.core.turn import Turn
     from clew.engine.protocols import ContextCompactor, WaitPermit
@@ -256,10 +257,22 @@ class StoreTurnLog:
         await self._store_drafts([self.make_notice_draft(EntryKind.EVENT, NOTICE_FORMAT, text)])
 
     def make_outbound_text(
-        self, kind: DeliveryKind, text: str, *, markup: bool = True
+        self,
+        kind: DeliveryKind,
+        text: str,
+        *,
+        markup: bool = True,
+        files: Sequence[SentFile] = (),
     ) -> OutboundText:
-        """Return a text for the channels whose inputs the turn answers."""
-        return OutboundText(id=self._ids.new_delivery_id(), kind=kind, text=text, markup=markup)
+        """Return a text for the channels whose inputs the turn answers, with its files."""
+        id = self._ids.new_delivery_id()
+        return OutboundText(id=id, kind=kind, text=text, markup=markup, files=tuple(files))
+
+    async def list_sent_files(self) -> Sequence[SentFile]:
+        """Return the files that the turn's calls have stored to be sent with its answer."""
+        if not self._steps:
+            return ()  # no call without a step
+        return await self._store.read(attachments.list_sent_files, self._turn.id)
 
     async def take_steering_messages(self) -> Sequence[ModelMessage]:
         # Reads first: most steps find no message, and a write would wait for the disk.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.config.secret import Secret
     from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
 
 T = TypeVar("T")
 
@@ -49,6 +50,8 @@ class ChannelCapabilities(Record):
     files: bool = False
     #: ``render`` puts the document of a message before it, as a chunk of its own.
     documents: bool = False
+    #: Bytes of the largest file that ``send_file`` sends; 0: it sends none.
+    max_file_bytes: int = 0
     #: Sending again with the same ``key`` sends no second message.
     idempotent: bool = False
     #: Seconds for which the platform remembers a ``key``; ``idempotent`` holds that long.
@@ -145,6 +148,14 @@ class Channel(abc.ABC):
         comes only to a channel with the capability ``documents``.
         """
 
+    def render_file(self, file: SentFile) -> str:
+        """
+        Render a file as a chunk, without its content.
+
+        Requires the capability ``max_file_bytes``.
+        """
+        raise NotImplementedError
+
     @abc.abstractmethod
     def with_repeat_notice(self, chunk: str) -> str:
         """Return the chunk with a notice that it may have been sent before."""
@@ -168,6 +179,15 @@ class Channel(abc.ABC):
         :raises OutcomeUnknown: if it may have arrived
         :raises NotDelivered: if it will never arrive
         """
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        """
+        Send a file, once, and return the platform's id of its message, as ``send``.
+
+        :raises NotDelivered: if the platform refuses it, such as for its size
+        :raises ChannelError: as ``send``
+        """
+        raise NotImplementedError
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
         """

@@ -11,6 +11,7 @@ import asyncio
 import enum
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,10 +20,11 @@ import structlog
 from clew import wording
 from clew.background import cancel_and_wait, shield_until_done
 from clew.backoff import add_jitter
-from clew.core.channel_events import OutboundMessage, load_message
+from clew.core.channel_events import OutboundMessage, load_message, verbatim
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
 from clew.core.route import Route
+from clew.core.sent_files import SentFile, find_file_limit
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
     ChannelError,
@@ -34,7 +36,7 @@ from clew.errors import (
     StoreError,
     Throttled,
 )
-from clew.record import Record
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -112,14 +114,15 @@ class DeliverySender:
         message = wording.word_message(load_message(delivery.body))
         if message.document is not None and not self._channel.capabilities.documents:
             await self._abandon_delivery(delivery, "the channel cannot send its document")
-        bodies = [_new_body(chunk) for chunk in self._channel.render(message)]
+        bodies = [_new_body(chunk) for chunk in self._channel.render(replace(message, files=()))]
+        bodies += [body for file in message.files for body in self._render_file(file)]
         if not bodies:
             # Marked as delivered, it would be lost silently.
             await self._abandon_delivery(delivery, "the channel makes no message of this text")
         turn = None if message.instead_of is None else TurnId(message.instead_of)
         if delivery.kind in _PREVIEWED_KINDS and turn is None:
             turn = delivery.turn_id
-        if turn is None or not self._channel.capabilities.edits:
+        if turn is None or not self._channel.capabilities.edits or "file" in bodies[0]:
             return await self._deliveries.store_chunks(delivery.id, _serialize_bodies(bodies))
         async with self._previews.get_lock(delivery.route):
             preview = await self._previews.take_message(delivery.route, turn)
@@ -131,6 +134,17 @@ class DeliverySender:
             return await self._deliveries.store_chunks(
                 delivery.id, _serialize_bodies(bodies), preview=taken
             )
+
+    def _render_file(self, file: SentFile) -> Sequence[Body]:
+        """Return the chunk of a file, or a line that names one which the platform does not take."""
+        most = self._channel.capabilities.max_file_bytes
+        if (why := find_file_limit(self._channel.platform, file.size, most)) is not None:
+            return self._render_missing(file, why)
+        return [{**_new_body(self._channel.render_file(file)), "file": asdict(file)}]
+
+    def _render_missing(self, file: SentFile, why: str) -> Sequence[Body]:
+        line = wording.format_unsent_file(file, why)
+        return [_new_body(chunk) for chunk in self._channel.render(verbatim(line))]
 
     async def _replace_preview(
         self, preview: AnswerPreview | None, delivery: Delivery, body: Body
@@ -175,7 +189,7 @@ class DeliverySender:
         await self._line.rate_limiter.acquire(route)
         await self._deliveries.begin_chunk(delivery.id, chunk.position, repeated=again)
         try:
-            message = await self._call_platform(route, body["edit"], text, key)
+            message = await self._call_platform(route, body, text, key)
             return await self._record_delivered(delivery, chunk, message)
         except ChannelError as error:
             return await self._handle_failure(_Attempt(delivery, route, chunk, body), error)
@@ -190,7 +204,14 @@ class DeliverySender:
         known = can.idempotent and age < can.key_lifetime
         return body["edit"] is None and not (known or can.read_back)
 
-    async def _call_platform(self, route: Route, edited: str | None, text: str, key: str) -> str:
+    async def _call_platform(self, route: Route, body: Body, text: str, key: str) -> str:
+        edited: str | None = body["edit"]
+        if "file" in body:
+            content = await self._deliveries.read_file(body["file"]["attachment"])
+            if content is None:
+                raise NotDelivered("its content is not kept any more")
+            sent = await self._line.send_chunk(route, text, key=key, content=content)
+            return sent or f"unknown:{key}"
         if edited is None:
             return await self._line.send_chunk(route, text, key=key) or f"unknown:{key}"
         await self._line.edit_message(route, edited, text)
@@ -242,6 +263,9 @@ class DeliverySender:
         plain = self._channel.without_formatting(body["chunk"])
         if error.gone and body["edit"] is not None:
             other = {**body, "edit": None}
+        elif "file" in body:
+            # Never silent: a line stands where the file would.
+            (other, *_) = self._render_missing(SentFile(**body["file"]), str(error))
         elif error.formatting and plain != body["chunk"]:
             other = {**body, "chunk": plain}
         else:

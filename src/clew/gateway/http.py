@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds to connect, and for a whole call.
 CONNECT_TIMEOUT, TOTAL_TIMEOUT = 10.0, 30.0
+#: Seconds for a call that sends a file.
+UPLOAD_TIMEOUT = 55.0
 #: Seconds to close a WebSocket.
 _CLOSE_TIMEOUT = 2.0
 #: Connections at the same time.

@@ -52,13 +52,20 @@ class PlatformClient:
         for chat, until in (await self._deliveries.list_pauses(self.account, after=now)).items():
             self.rate_limiter.pause(chat or None, (until - now) / 1000)
 
-    async def send_chunk(self, route: Route, chunk: str, *, key: str) -> str | None:
+    async def send_chunk(
+        self, route: Route, chunk: str, *, key: str, content: bytes | None = None
+    ) -> str | None:
         """
-        Send a chunk; call it right after ``rate_limiter.acquire``.
+        Send a chunk, or the ``content`` of its file; call it right after ``rate_limiter.acquire``.
 
         :return: the platform's id; ``None`` if the channel violates its contract
         """
-        sent = await self._call_with_timeout(route, self.channel.send(route, chunk, key=key))
+        call = (
+            self.channel.send(route, chunk, key=key)
+            if content is None
+            else self.channel.send_file(route, chunk, content, key=key)
+        )
+        sent = await self._call_with_timeout(route, call)
         # A third-party channel may return anything.
         given = cast("object", sent)
         if isinstance(given, str) and given:

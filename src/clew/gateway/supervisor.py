@@ -132,6 +132,8 @@ class ChannelSupervisor:
         try:
             channel = self._create_channel()
             self._platform = channel.platform
+            largest = channel.capabilities.max_file_bytes
+            self._engine.feature_context.largest_files[channel.platform] = largest
             account = ChannelAccount(channel=channel.platform, account=channel.account)
             async with self._hold_account(account):
                 if self._stopping.is_set():

@@ -63,6 +63,8 @@ class FeatureContext(Record):
     #: which does not exist yet.
     find_profile: FindProfile = find_no_profile
     waker: EngineWaker = field(default_factory=EngineWaker)
+    #: Bytes of the largest file that each platform takes, of those that this process talks to.
+    largest_files: dict[str, int] = field(default_factory=dict[str, int])
 
     def work_on(self, conversation: ConversationId) -> None:
         """Have this process work on a conversation, also if it leaves others' work alone."""

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from email.parser import BytesParser
 from email.policy import HTTP
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
     from clew.testing.provider.http import HttpRequest
+
+
+class SentBytes(NamedTuple):
+    """A file that the agent sent, as people get it."""
+
+    name: str
+    content: bytes
 
 
 def is_multipart(http: HttpRequest) -> bool:

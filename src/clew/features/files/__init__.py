@@ -43,6 +43,7 @@ def register(registry: Registry) -> None:
         (tools.search_files, tools.make_search_facts),
     ):
         registry.add_tool(reader, effect="pure", facts=facts)
+    registry.add_tool(tools.send_file, effect="idempotent", facts=tools.make_send_facts)
     for writer in (tools.write_file, tools.edit_file):
         registry.add_tool(writer, effect="idempotent", facts=tools.make_write_facts, in_order=True)
 

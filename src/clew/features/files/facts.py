@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.features.files.editing import encode_text, replace_text
 from clew.features.files.reading import decode_text
+from clew.features.files.sending import is_attachment
 from clew.features.files.turn_workspace import get_workspace, locate, normalize_path
 from clew.features.files.writing import read_content
 from clew.plugin import PathFact, ToolFacts
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
     """Return the file that a call reads."""
     return _make_facts(args, extent="file")
+
+
+def make_send_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the file that a call sends: people of the chat see it as they see the answer."""
+    if is_attachment(str(args.get("path", ""))):
+        return ToolFacts(internal=True)
+    return replace(_make_facts(args, extent="file"), untrusted_result=False)
 
 
 def make_list_facts(args: Mapping[str, Any]) -> ToolFacts:

@@ -60,6 +60,20 @@ async def edit_file(path: str, old: str, new: str, every: bool = False) -> str:
     return await writing.edit_text(path, old, new, every=every)
 
 
+async def send_file(path: str, caption: str = "", name: str = "") -> str:
+    """Send a file of the workspace, or a stored one (att_…), with your answer."""
+    from clew.features.files import sending
+
+    return await sending.send(path, caption=caption, name=name)
+
+
+def make_send_facts(args: Mapping[str, Any]) -> ToolFacts:
+    """Return the facts about a call that sends: the file that it reads."""
+    from clew.features.files import facts
+
+    return facts.make_send_facts(args)
+
+
 def make_read_facts(args: Mapping[str, Any]) -> ToolFacts:
     """Return the facts about a call that reads."""
     from clew.features.files import facts

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import ButtonPressed, ChannelEvent, OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
     from clew.features.webhooks.settings import WebhookSettings
     from clew.features.webhooks.webhook_registry import WebhookRegistry, WebhookRequest
     from clew.gateway.channel import ChannelConfig
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 STORE_TIMEOUT = 20.0
 #: Seconds between two keepalive batches, and for a request.
 KEEPALIVE_INTERVAL, REQUEST_TIMEOUT = 30.0, 20.0
+#: Bytes of the largest file: it is sent as base64 in JSON.
+_MAX_FILE_BYTES = 10_000_000
 #: Seconds to wait where the other side names no time.
 _DEFAULT_RETRY_AFTER = 5.0
 
@@ -78,6 +81,7 @@ class WebhookChannel(Channel):
             threads=True,
             buttons=True,
             documents=settings.documents,
+            max_file_bytes=_MAX_FILE_BYTES if settings.documents else 0,
             idempotent=True,
         )
         self._config, self._settings, self._webhooks = config, settings, webhooks
@@ -142,12 +146,18 @@ class WebhookChannel(Channel):
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message, longest=self._settings.max_length)
 
+    def render_file(self, file: SentFile) -> str:
+        return codec.render_file(file)
+
     def with_repeat_notice(self, chunk: str) -> str:
         return codec.with_repeat_notice(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
         answer = await self._post_body(codec.build_message_body(route, chunk), key=key)
         return _read_message_id(answer) or key
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        return await self.send(route, codec.add_content(chunk, content), key=key)
 
     async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""

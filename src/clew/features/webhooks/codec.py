@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +18,7 @@ from clew.core.channel_events import (
     MessageReceived,
     MessageSender,
     OutboundMessage,
+    verbatim,
 )
 from clew.core.payload import as_list, as_objects
 from clew.core.quotation import Quoted, quote_forwarded, quote_reply
@@ -30,9 +32,13 @@ from clew.gateway.text.splitting import TextCost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.core.sent_files import SentFile
+
 PLATFORM = "webhook"
 
 _REPEAT_NOTICE = "(may be a repeat)\n"
+#: Characters of a caption, with what the markup adds.
+_MAX_CAPTION = 4000
 _KINDS = (DM, GROUP, CHANNEL)
 _QUOTE_BUILDERS = {"forward": quote_forwarded, "reply": quote_reply}
 
@@ -210,6 +216,26 @@ def render(message: OutboundMessage, *, longest: int) -> Sequence[str]:
     if bodies and message.document is not None:
         bodies.insert(0, {"text": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
+
+
+def render_file(file: SentFile) -> str:
+    """Render a file as a chunk: what is known of it, and the caption as its text."""
+    said = render(verbatim(file.caption), longest=_MAX_CAPTION)
+    body: Json = json.loads(said[0]) if said else {"text": ""}
+    named = {
+        "name": file.name,
+        "media_type": file.media_type,
+        "size": file.size,
+        "sha256": file.sha256,
+    }
+    return json.dumps({**body, "file": named}, ensure_ascii=False)
+
+
+def add_content(chunk: str, content: bytes) -> str:
+    """Return the chunk of a file with its content in base64."""
+    body: Json = json.loads(chunk)
+    body["file"]["content"] = base64.b64encode(content).decode()
+    return json.dumps(body, ensure_ascii=False)
 
 
 def with_repeat_notice(chunk: str) -> str:

@@ -7,12 +7,14 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core.attachments import FetchedFile, describe_file
+from clew.core.sent_files import SentFile
+from clew.record import Record
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.ids import ConversationId, InboxId
+    from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.store.contract import Tx
 
 
@@ -159,6 +161,79 @@ def copy_attachments(
                 name,
                 media_type,
             )
+
+
+def send_with_turn(
+    t: Tx, conversation: ConversationId, turn: TurnId, file: FetchedFile, *, caption: str
+) -> SentFile:
+    """
+    Store a file to be sent with the answer of a turn; repeating it returns the first one.
+
+    :raises ValueError: if the file has no content
+    """
+    if file.content is None:
+        raise ValueError("a file without content cannot be sent")
+    _store_file(t, conversation, None, file, file.content)
+    t.execute(
+        """
+        UPDATE attachment
+        SET turn_id = $2, caption = $3,
+            position = (SELECT count(*) FROM attachment WHERE turn_id = $2)
+        WHERE id = $1 AND turn_id IS NULL
+        """,
+        file.id,
+        turn,
+        caption,
+    )
+    return next(one for one in list_sent_files(t, turn) if one.attachment == file.id)
+
+
+def list_sent_files(t: Tx, turn: TurnId) -> list[SentFile]:
+    """Return the files to send with the answer of a turn, in order."""
+    found = t.fetch_all(
+        """
+        SELECT a.id, a.name, a.media_type, b.size, a.sha256, a.caption
+        FROM attachment a JOIN blob b ON b.sha256 = a.sha256
+        WHERE a.turn_id = $1 ORDER BY a.position, a.id
+        """,
+        turn,
+    )
+    return [
+        SentFile(
+            attachment=id,
+            name=name,
+            media_type=media_type,
+            size=size,
+            sha256=bytes(sha256).hex(),
+            caption=caption or "",
+        )
+        for id, name, media_type, size, sha256, caption in found
+    ]
+
+
+class StoredFile(Record):
+    """An attachment with its content."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+def find_file(t: Tx, conversation: ConversationId, attachment: str) -> StoredFile | None:
+    """Return an attachment of a conversation; ``None`` if it has none with this id."""
+    row = t.fetch_one(
+        """
+        SELECT a.name, a.media_type, b.bytes
+        FROM attachment a JOIN blob b ON b.sha256 = a.sha256
+        WHERE a.id = $2 AND a.conversation_id = $1
+        """,
+        conversation,
+        attachment,
+    )
+    if row is None:
+        return None
+    name, media_type, content = row
+    return StoredFile(name=name, media_type=media_type, content=bytes(content))
 
 
 def read_content(t: Tx, attachment: str) -> bytes | None:

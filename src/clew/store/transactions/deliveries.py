@@ -93,8 +93,8 @@ def deliver_turn_text(
     seq: int | None = None,
     failed: bool = False,
 ) -> None:
-    """Deliver a turn's text on each channel that one of its inputs wants it on."""
-    if is_blank(said.text):
+    """Deliver a turn's text and files on each channel that one of its inputs wants it on."""
+    if is_blank(said.text) and not said.files:
         return
     for number, (route, message) in enumerate(_input_routes(t, turn, said, failed=failed)):
         direct = Route.parse(route).kind == channel_events.DM
@@ -104,7 +104,10 @@ def deliver_turn_text(
             kind=said.kind,
             body=channel_events.dump_message(
                 channel_events.OutboundMessage(
-                    text=said.text, markup=said.markup, reply_to=None if direct else message
+                    text=said.text,
+                    markup=said.markup,
+                    reply_to=None if direct else message,
+                    files=said.files,
                 )
             ),
         )

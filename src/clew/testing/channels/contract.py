@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import hashlib
 from typing import TYPE_CHECKING, Protocol
 
 from clew.core.channel_events import MessageReceived, OutboundMessage, TextDocument
+from clew.core.sent_files import SentFile
 from clew.errors import ChannelError, NotDelivered, NotSent, OutcomeUnknown, Throttled
-from clew.record import Record
+from clew.record import Record, replace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -197,6 +199,35 @@ class ChannelContract(abc.ABC):
             await channel.send(platform.route, again, key="k:2")
             repeated = platform.shown_messages()[2]
             assert (repeated.document, bool(repeated.text.strip())) == (text, True)
+
+    async def test_a_file_comes_whole_with_its_caption(self) -> None:
+        content = "".join(f"{number};ü 😀 `<&>`\n" for number in range(20_000)).encode()
+        file = SentFile(
+            attachment="att_1",
+            name="numbers 1.csv",
+            media_type="text/csv",
+            size=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+            caption="Up <to> *yesterday*",
+        )
+        async with self.open_platform() as platform, platform.create_channel() as channel:
+            if not channel.capabilities.max_file_bytes:
+                return
+            chunk, route = channel.render_file(file), platform.route
+            sent = await channel.send_file(route, chunk, content, key="f:0")
+            (shown,) = platform.shown_messages()
+            assert shown.document == content.decode()
+            assert "yesterday" in shown.text
+            if channel.capabilities.read_back:
+                assert await channel.find_message(route, chunk, key="f:0") == sent
+                assert await channel.find_message(route, chunk, key="f:7") is None
+            if channel.capabilities.idempotent:
+                assert await channel.send_file(route, chunk, content, key="f:0") == sent
+                assert len(platform.shown_messages()) == 1
+            again = channel.with_repeat_notice(channel.render_file(replace(file, caption="")))
+            await channel.send_file(route, again, content, key="f:2")
+            repeated = platform.shown_messages()[1]
+            assert (repeated.document, bool(repeated.text.strip())) == (content.decode(), True)
 
     async def test_chunk_with_repeat_notice_fits(self) -> None:
         async with self.open_platform() as platform, platform.create_channel() as channel:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from clew.core.sent_files import SentFile
+
 _REPEAT_NOTICE = "(may be a repeat) "
 _MAX_LENGTH = 1000
 
@@ -262,6 +264,9 @@ class MemoryChannel(Channel):
             bodies.insert(0, {"text": "", "document": message.document.text})
         return [json.dumps(body) for body in bodies]
 
+    def render_file(self, file: SentFile) -> str:
+        return json.dumps({"text": file.caption, "document": ""})
+
     def with_repeat_notice(self, chunk: str) -> str:
         body = json.loads(chunk)
         return json.dumps({**body, "text": _REPEAT_NOTICE + body["text"]})
@@ -273,6 +278,10 @@ class MemoryChannel(Channel):
         if late is not None:
             raise late
         return message
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        body = {**json.loads(chunk), "document": content.decode(errors="replace")}
+        return await self.send(route, json.dumps(body), key=key)
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
         late = self._platform.check_call("edit", route.chat)

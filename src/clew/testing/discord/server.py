@@ -19,7 +19,7 @@ from clew.testing.discord.state import (
     validate_message,
 )
 from clew.testing.fake_platform import FakeResponse
-from clew.testing.multipart import is_multipart, parse_multipart
+from clew.testing.multipart import SentBytes, is_multipart, parse_multipart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +66,8 @@ class FakeDiscord(DiscordActions):
         self.refuses_intents = False
         #: The bot may not send files.
         self.refuses_files = False
+        #: Bytes of the largest file that a bot may send.
+        self.max_file_bytes = 10 * 1024 * 1024
 
     @property
     def api_url(self) -> str:
@@ -159,6 +161,8 @@ class FakeDiscord(DiscordActions):
         text = validate_message(given) if document is None else str(given.get("content", ""))
         if document is not None and self.refuses_files:
             raise FakeDiscordError(403, 50013, "Missing Permissions")
+        if document is not None and len(given["file"].content) > self.max_file_bytes:
+            raise FakeDiscordError(413, 40005, "Request entity too large")
         nonce = str(given.get("nonce") or "")
         if given.get("enforce_nonce") and (before := self._state.find_by_nonce(channel, nonce)):
             return {**before.to_json(), "nonce": nonce}
@@ -174,6 +178,7 @@ class FakeDiscord(DiscordActions):
             pings=find_pings(given),
             texts=[text],
             document=document,
+            file=given.get("file"),
             sent_n=n,
             changed_n=n,
         )
@@ -350,7 +355,8 @@ def _parse_body(http: HttpRequest) -> Any:
     if is_multipart(http):
         fields, files = parse_multipart(http)
         (file,) = files.values()
-        return {**json.loads(fields["payload_json"]), "document": file[1].decode()}
+        said: Json = json.loads(fields["payload_json"])
+        return {**said, "document": file[1].decode(errors="replace"), "file": SentBytes(*file)}
     return json.loads(http.body) if http.body[:1] in (b"{", b"[") else {}
 
 

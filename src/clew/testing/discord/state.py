@@ -7,7 +7,10 @@ import re
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew.testing.multipart import SentBytes
 
 Json = dict[str, Any]
 
@@ -43,6 +46,7 @@ class DiscordMessage:
     texts: list[str] = field(default_factory=list[str])
     #: The text of its file.
     document: str | None = None
+    file: SentBytes | None = None
     sent_n: int = 0
     changed_n: int = 0
 

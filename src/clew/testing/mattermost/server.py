@@ -19,6 +19,7 @@ from clew.testing.mattermost.state import (
     MattermostState,
     validate_post,
 )
+from clew.testing.multipart import SentBytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,8 @@ class FakeMattermost(MattermostActions):
         self.opened = 0
         #: Posts whose text the clients were not told, to test the numbers of the socket.
         self.drops_events = False
+        #: Bytes of the largest file (``MaxFileSize``).
+        self.max_file_bytes = 100 * 1024 * 1024
 
     def post_message(self, text: str, **given: Any) -> MattermostPost:
         with self._lock:
@@ -157,7 +160,7 @@ class FakeMattermost(MattermostActions):
             return FakeResponse(known.to_json(), 201)
         text = validate_post(given)
         files = [self._describe_file(one) for one in given.get("file_ids") or ()]
-        document = self._state.files[files[0]["id"]][1].decode() if files else None
+        file = SentBytes(*self._state.files[files[0]["id"]]) if files else None
         post = self._state.add_post(
             channel,
             BOT_ID,
@@ -165,7 +168,8 @@ class FakeMattermost(MattermostActions):
             root=given.get("root_id") or "",
             props=given.get("props") or {},
             files=files,
-            document=document,
+            document=None if file is None else file.content.decode(errors="replace"),
+            file=file,
         )
         self._state.remember_pending(given.get("pending_post_id") or "", post)
         # The bot receives its own posts, too.
@@ -189,6 +193,9 @@ class FakeMattermost(MattermostActions):
         return FakeResponse(found.to_json())
 
     def _upload_file(self, given: Json) -> FakeResponse:
+        if len(given["content"]) > self.max_file_bytes:
+            name = "api.file.upload_file.too_large_detailed.app_error"
+            raise FakeMattermostError(413, name, "Unable to upload file. File is too large.")
         file = self._state.next_id()
         self._state.files[file] = (given["filename"], given["content"])
         return FakeResponse({"file_infos": [self._describe_file(file)]}, 201)

@@ -6,7 +6,10 @@ import hashlib
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew.testing.multipart import SentBytes
 
 Json = dict[str, Any]
 
@@ -44,6 +47,7 @@ class MattermostPost:
     texts: list[str] = field(default_factory=list[str])
     #: The text of its file.
     document: str | None = None
+    file: SentBytes | None = None
 
     @property
     def pings(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.testing.fake_platform import FakeResponse, Json
+from clew.testing.multipart import SentBytes
 from clew.testing.slack.actions import BOT_ID, BOT_USER, TEAM_ID, SlackActions
 from clew.testing.slack.state import (
     FakeSlackError,
@@ -57,6 +58,8 @@ class FakeSlack(SlackActions):
         self._resend_after = patience
         #: Scopes that the app was not given.
         self.missing_scopes: set[str] = set()
+        #: Bytes of the largest file.
+        self.max_file_bytes = 1_000_000_000
         #: Number of sockets opened.
         self.opened = 0
 
@@ -137,6 +140,8 @@ class FakeSlack(SlackActions):
     def _begin_upload(self, given: Json) -> Json:
         if "files:write" in self.missing_scopes:
             raise FakeSlackError("missing_scope", needed="files:write")
+        if int(given["length"]) > self.max_file_bytes:
+            raise FakeSlackError("file_upload_size_restricted")
         file = f"F{self._state.next_id():07d}"
         self._state.uploads[file] = (given["filename"], int(given["length"]), b"")
         return {"file_id": file, "upload_url": f"{self.url}/upload/{file}"}
@@ -163,7 +168,8 @@ class FakeSlack(SlackActions):
             thread=given.get("thread_ts"),
             by_app=True,
             texts=[text],
-            document=content.decode(),
+            document=content.decode(errors="replace"),
+            file=SentBytes(told["title"], content),
             files=[file],
             sent_n=n,
             changed_n=n,

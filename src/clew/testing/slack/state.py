@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.gateway.channels.slack.messages import unescape_mrkdwn
+
+if TYPE_CHECKING:
+    from clew.testing.multipart import SentBytes
 
 Json = dict[str, Any]
 
@@ -39,6 +42,7 @@ class SlackMessage:
     texts: list[str] = field(default_factory=list[str])
     #: The text of its file, and the file as in lists.
     document: str | None = None
+    file: SentBytes | None = None
     files: list[Json] = field(default_factory=list[Json])
     sent_n: int = 0
     changed_n: int = 0

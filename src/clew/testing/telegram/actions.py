@@ -27,6 +27,18 @@ class TelegramActions(FakeServer, abc.ABC):
         self.refuse_entities = False
         #: While set, the bot may not send documents.
         self.refuse_documents = False
+        #: Faults of the next call of a method.
+        self.method_faults: dict[str, CallFault] = {}
+
+    def fail_method(self, method: str, *, lost: bool) -> None:
+        """Cut the connection of the next call of a method, before its effect or after it."""
+        with self._lock:
+            self.method_faults[method] = CallFault.LOST if lost else CallFault.CUT
+
+    def limit_files(self, most: int) -> None:
+        """Take files of at most ``most`` bytes from the bot."""
+        with self._lock:
+            self._state.max_file_bytes = most
 
     # User actions
 

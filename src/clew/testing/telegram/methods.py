@@ -6,12 +6,14 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from clew.testing.multipart import SentBytes
 from clew.testing.telegram.state import FakeTelegramError, Json, TelegramMessage, TelegramState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MAX_LENGTH = 4096
+MAX_CAPTION = 1024
 _KNOWN_ENTITIES = frozenset(
     {
         "bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "code", "pre",
@@ -62,7 +64,11 @@ def send_document(world: TelegramState, given: Json) -> Json:
     chat, content = _writable_chat(world, given), given.get("document")
     if not isinstance(content, bytes) or not content:
         raise FakeTelegramError(400, "Bad Request: there is no document in the request")
+    if len(content) > world.max_file_bytes:
+        raise FakeTelegramError(413, "Request Entity Too Large")
     text = str(given.get("caption", ""))
+    if len(text) > MAX_CAPTION:
+        raise FakeTelegramError(400, "Bad Request: message caption is too long")
     n = world.next_number()
     message = TelegramMessage(
         id=world.next_id(),
@@ -71,7 +77,8 @@ def send_document(world: TelegramState, given: Json) -> Json:
         entities=[],
         thread=_to_int(given.get("message_thread_id")),
         texts=[text],
-        document=content.decode(),
+        document=content.decode(errors="replace"),
+        file=SentBytes(str(given.get("document_name", "")), content),
         sent_n=n,
         changed_n=n,
     )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Methods exempt from faults: a channel cannot start without them.
 _EXEMPT_METHODS = ("getMe", "deleteWebhook", "setMyCommands")
+#: Bytes of a file in the log.
+_MAX_SHOWN = 1_000_000
 _CONFLICT = (
     "Conflict: terminated by other getUpdates request; make sure that only one bot instance is "
     "running"
@@ -96,7 +98,9 @@ class FakeTelegram(TelegramActions):
         )
 
     async def _answer_call(self, method: str, given: Json, out: ResponseWriter) -> bool:
-        fault = CallFault.NONE if method in _EXEMPT_METHODS else self.faults.next_fault()
+        fault = self.method_faults.pop(method, None) or (
+            CallFault.NONE if method in _EXEMPT_METHODS else self.faults.next_fault()
+        )
         if fault is CallFault.CUT:
             self._record_call(method, given, 0, effect=False)
             return False
@@ -218,14 +222,17 @@ class FakeTelegram(TelegramActions):
 
 
 def _show_bytes(content: bytes) -> str:
-    return content.decode(errors="replace")
+    return content[:_MAX_SHOWN].decode(errors="replace")
 
 
 def _parse_form(http: HttpRequest) -> Json:
     if not is_multipart(http):
         return parse_parameters(dict(parse_qsl(http.body.decode(), keep_blank_values=True)))
     fields, files = parse_multipart(http)
-    return {**parse_parameters(fields), **{name: content for name, (_, content) in files.items()}}
+    told = parse_parameters(fields)
+    for field, (name, content) in files.items():
+        told |= {field: content, f"{field}_name": name}
+    return told
 
 
 def _chat_of(update: Json) -> int:

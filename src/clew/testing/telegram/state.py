@@ -12,6 +12,8 @@ from clew.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from clew.testing.multipart import SentBytes
+
 Json = dict[str, Any]
 
 
@@ -30,6 +32,7 @@ class TelegramMessage:
     texts: list[str] = field(default_factory=list[str])
     #: The text of its file.
     document: str | None = None
+    file: SentBytes | None = None
     #: The numbers of the calls that created it and last changed it.
     sent_n: int = 0
     changed_n: int = 0
@@ -74,6 +77,8 @@ class TelegramState:
         self.chats: dict[int, Json] = {}
         self.messages: dict[int, dict[int, TelegramMessage]] = {}
         self.blocked: set[int] = set()
+        #: Bytes of the largest file that a bot may send.
+        self.max_file_bytes = 50_000_000
         self.files: dict[str, tuple[str, bytes]] = {}
         self.updates: list[Json] = []
         self.calls: list[ApiCall] = []

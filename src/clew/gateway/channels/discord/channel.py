@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +61,8 @@ CAPABILITIES = ChannelCapabilities(
     threads=True,
     buttons=True,
     documents=True,
+    # That of servers without boosts, and of direct chats.
+    max_file_bytes=10 * 1024 * 1024,
     typing=True,
     files=True,
     ordered_ids=True,
@@ -349,6 +352,9 @@ class DiscordChannel(Channel):
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
+    def render_file(self, file: SentFile) -> str:
+        return codec.render_file(file)
+
     def with_repeat_notice(self, chunk: str) -> str:
         return codec.with_repeat_notice(chunk)
 
@@ -359,6 +365,13 @@ class DiscordChannel(Channel):
             sent = await self._api.call_api("POST", path, body)
         else:
             sent = await self._api.upload_file(path, body, *file)
+        return str(sent["id"])
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        path = f"/channels/{codec.get_target_channel(route)}/messages"
+        name, media_type = codec.build_upload(chunk)
+        message = codec.build_message(chunk, key=key)
+        sent = await self._api.upload_file(path, message, name, content, media_type)
         return str(sent["id"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:

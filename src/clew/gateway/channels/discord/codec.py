@@ -25,8 +25,10 @@ from clew.gateway.channels.discord.messages import (
     build_file,
     build_message,
     build_outcome,
+    build_upload,
     parse_button_data,
     render,
+    render_file,
     with_repeat_notice,
 )
 from clew.record import Record
@@ -43,6 +45,7 @@ __all__ = [
     "build_file",
     "build_message",
     "build_outcome",
+    "build_upload",
     "find_mentioned_roles",
     "find_own_roles",
     "find_required_channels",
@@ -51,6 +54,7 @@ __all__ = [
     "parse_dispatch",
     "read_parents",
     "render",
+    "render_file",
     "snowflake_to_time",
     "time_to_snowflake",
     "with_repeat_notice",

@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from clew.core.channel_events import verbatim
 from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
 from clew.gateway.text.splitting import TextCost
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.channel_events import OutboundMessage
+    from clew.core.sent_files import SentFile
 
 #: Maximum UTF-16 code units of a message: never fewer than Discord counts, whatever its unit.
 MAX_LENGTH = 2000
@@ -54,6 +56,14 @@ def render(message: OutboundMessage) -> Sequence[str]:
     if bodies and message.document is not None:
         bodies.insert(0, {"content": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
+
+
+def render_file(file: SentFile) -> str:
+    """Render a file as a chunk: its name and type, and the caption as its text."""
+    said = render(verbatim(file.caption))
+    body: Json = json.loads(said[0]) if said else {"content": ""}
+    named = {"name": file.name, "media_type": file.media_type}
+    return json.dumps({**body, "document": named}, ensure_ascii=False)
 
 
 def with_repeat_notice(chunk: str) -> str:
@@ -101,6 +111,12 @@ def build_message(chunk: str, *, key: str) -> Json:
         reference = {"message_id": body["reply_to"], "fail_if_not_exists": False}
         found["message_reference"] = reference
     return found
+
+
+def build_upload(chunk: str) -> tuple[str, str]:
+    """Return name and media type of the file of a chunk."""
+    told: Json = json.loads(chunk)["document"]
+    return told["name"], told["media_type"]
 
 
 def build_file(chunk: str) -> tuple[str, bytes] | None:

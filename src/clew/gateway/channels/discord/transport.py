@@ -13,7 +13,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.http import parse_retry_after
+from clew.gateway.http import UPLOAD_TIMEOUT, parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,11 +42,18 @@ class DiscordApi:
         """Make one call; neither waits nor retries: both are up to the rate limiter."""
         return await self._request(method, path, json=body)
 
-    async def upload_file(self, path: str, body: object, name: str, content: bytes) -> Any:
-        """Make one call that sends a text file with its body."""
+    async def upload_file(
+        self,
+        path: str,
+        body: object,
+        name: str,
+        content: bytes,
+        media_type: str = "text/plain; charset=utf-8",
+    ) -> Any:
+        """Make one call that sends a file with its body."""
         told = {"payload_json": json.dumps(body)}
-        files = {"files[0]": (name, content, "text/plain; charset=utf-8")}
-        return await self._request("POST", path, data=told, files=files)
+        files = {"files[0]": (name, content, media_type)}
+        return await self._request("POST", path, data=told, files=files, seconds=UPLOAD_TIMEOUT)
 
     async def _request(self, method: str, path: str, **given: Any) -> Any:
         answer = await self._http.request(

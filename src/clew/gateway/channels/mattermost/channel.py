@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +52,8 @@ CAPABILITIES = ChannelCapabilities(
     edits=True,
     threads=True,
     documents=True,
+    # The default of the server (MaxFileSize).
+    max_file_bytes=100 * 1024 * 1024,
     typing=True,
     files=True,
     read_back=True,
@@ -264,13 +267,30 @@ class MattermostChannel(Channel):
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return messages.render(message)
 
+    def render_file(self, file: SentFile) -> str:
+        return messages.render_file(file)
+
     def with_repeat_notice(self, chunk: str) -> str:
         return messages.with_repeat_notice(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        files: list[str] = []
         if (file := messages.build_file(chunk)) is not None:
-            files.append(await self._api.upload_file(route.chat, *file))
+            return await self._post_file(route, chunk, *file, key=key)
+        return await self._create_post(route, chunk, key=key)
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        return await self._post_file(route, chunk, messages.read_file_name(chunk), content, key=key)
+
+    async def _post_file(
+        self, route: Route, chunk: str, name: str, content: bytes, *, key: str
+    ) -> str:
+        # Nobody sees it before the post that names it.
+        file = await self._api.upload_file(route.chat, name, content)
+        return await self._create_post(route, chunk, key=key, files=[file])
+
+    async def _create_post(
+        self, route: Route, chunk: str, *, key: str, files: Sequence[str] = ()
+    ) -> str:
         post = messages.build_post(route, chunk, key=key, files=files)
         sent = as_object(await self._api.call_api("POST", "/posts", post))
         return as_text(sent["id"])

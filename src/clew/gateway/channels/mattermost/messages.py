@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from clew.core.channel_events import verbatim
 from clew.core.payload import as_object
 from clew.gateway.text.markdown_writer import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
 
 #: Maximum characters of a post, counted in UTF-16 code units: never fewer than the server counts.
 MAX_LENGTH = 16_383
@@ -35,6 +37,13 @@ def render(message: OutboundMessage) -> Sequence[str]:
     if bodies and message.document is not None:
         bodies.insert(0, {"message": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
+
+
+def render_file(file: SentFile) -> str:
+    """Render a file as a chunk: its name, and the caption as its text."""
+    said = render(verbatim(file.caption))
+    body: Json = json.loads(said[0]) if said else {"message": ""}
+    return json.dumps({**body, "document": {"name": file.name}}, ensure_ascii=False)
 
 
 def with_repeat_notice(chunk: str) -> str:
@@ -64,6 +73,11 @@ def build_post(route: Route, chunk: str, *, key: str, files: Sequence[str] = ())
 def build_edit(chunk: str) -> Json:
     """Return the payload of an edit."""
     return {"message": json.loads(chunk)["message"]}
+
+
+def read_file_name(chunk: str) -> str:
+    """Return the name of the file of a chunk."""
+    return str(json.loads(chunk)["document"]["name"])
 
 
 def build_file(chunk: str) -> tuple[str, bytes] | None:

@@ -14,7 +14,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.http import parse_retry_after
+from clew.gateway.http import UPLOAD_TIMEOUT, parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class MattermostApi:
         """Store a file that nobody sees yet, and return its id."""
         path = f"/files?channel_id={quote(channel)}&filename={quote(name)}"
         try:
-            told = await self.call_api("POST", path, content=content)
+            told = await self.call_api("POST", path, content=content, seconds=UPLOAD_TIMEOUT)
         except OutcomeUnknown as error:
             raise NotSent(str(error)) from None
         (info,) = as_objects(as_object(told).get("file_infos"))

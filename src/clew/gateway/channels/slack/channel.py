@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +58,7 @@ CAPABILITIES = ChannelCapabilities(
     threads=True,
     buttons=True,
     documents=True,
+    max_file_bytes=1_000_000_000,
     files=True,
     ordered_ids=True,
     read_back=True,
@@ -237,6 +239,9 @@ class SlackChannel(Channel):
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
+    def render_file(self, file: SentFile) -> str:
+        return codec.render_file(file)
+
     def with_repeat_notice(self, chunk: str) -> str:
         return codec.with_repeat_notice(chunk)
 
@@ -257,6 +262,11 @@ class SlackChannel(Channel):
             },
         )
         return str(sent["ts"])
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        file = codec.build_document(chunk, key=key, content=content)
+        assert file is not None
+        return await self._api.upload_document(codec.build_target(route), file)
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
         target = {"channel": route.chat, "ts": message}

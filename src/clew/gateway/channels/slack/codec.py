@@ -26,6 +26,7 @@ from clew.gateway.channels.slack.messages import (
     build_document,
     escape_mrkdwn,
     render,
+    render_file,
     with_repeat_notice,
     without_formatting,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "parse_envelope",
     "read_parent",
     "render",
+    "render_file",
     "was_received",
     "with_repeat_notice",
     "without_formatting",

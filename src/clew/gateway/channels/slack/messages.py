@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.channel_events import OutboundMessage
+    from clew.core.sent_files import SentFile
 
 #: Maximum escaped characters of an editable message, and elements of its text.
 MAX_LENGTH = 4000
@@ -54,7 +55,7 @@ Json = dict[str, Any]
 
 
 class UploadedDocument(Record):
-    """A text file to upload to Slack."""
+    """A file to upload to Slack."""
 
     name: str
     title: str
@@ -140,6 +141,12 @@ def _build_inline(run: TextRun) -> Json:
     return {"type": "text", "text": run.text, **styled}
 
 
+def render_file(file: SentFile) -> str:
+    """Render a file as a chunk: its name, and the caption as its text."""
+    body = {"text": escape_mrkdwn(file.caption), "document": {"name": file.name}}
+    return json.dumps(body, ensure_ascii=False)
+
+
 def with_repeat_notice(chunk: str) -> str:
     """Return the chunk with a notice that it may have been sent before."""
     body: Json = json.loads(chunk)
@@ -158,17 +165,23 @@ def without_formatting(chunk: str) -> str:
     return json.dumps(body, ensure_ascii=False)
 
 
-def build_document(chunk: str, *, key: str) -> UploadedDocument | None:
-    """Return the document of a chunk, if it is one; its file name is the same for the same key."""
+def build_document(chunk: str, *, key: str, content: bytes = b"") -> UploadedDocument | None:
+    """
+    Return the document of a chunk, if it is one; its file name is the same for the same key.
+
+    ``content`` is that of a stored file; of a text, the chunk has it.
+    """
     body: Json = json.loads(chunk)
     if "document" not in body:
         return None
     name, dot, suffix = body["document"]["name"].rpartition(".")
+    if not dot:
+        name, suffix = suffix, ""
     digest = hashlib.sha256(key.encode()).hexdigest()[:_NAME_DIGITS]
     return UploadedDocument(
         name=f"{name}-{digest}{dot}{suffix}",
         title=body["document"]["name"],
-        content=body["document"]["text"].encode(),
+        content=body["document"].get("text", "").encode() or content,
         comment=body["text"].strip(),
     )
 

@@ -13,7 +13,7 @@ from clew.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from clew.gateway.http import parse_json_object, parse_retry_after
+from clew.gateway.http import UPLOAD_TIMEOUT, parse_json_object, parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ class SlackApi:
 
     async def upload_document(self, target: Mapping[str, str], document: UploadedDocument) -> str:
         """
-        Upload a text file, share it in a chat, and return its id.
+        Upload a file, share it in a chat, and return its id.
 
         :raises NotDelivered: if the app may not upload files
         """
@@ -96,12 +96,17 @@ class SlackApi:
         try:
             ticket = await self.look_up("files.getUploadURLExternal", asked)
             response = await self._http.request(
-                "POST", str(ticket["upload_url"]), content=document.content
+                "POST",
+                str(ticket["upload_url"]),
+                content=document.content,
+                seconds=UPLOAD_TIMEOUT,
             )
         except _MissingScope as error:
             raise NotDelivered(str(error)) from None
         except OutcomeUnknown as error:
             raise NotSent(str(error)) from None
+        if response.status_code == 413:
+            raise NotDelivered("Slack refused the file: it is too large")
         if response.status_code != 200:
             raise NotSent(f"Slack did not take the file: {response.status_code}")
         return str(ticket["file_id"])

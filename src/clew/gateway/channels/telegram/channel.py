@@ -12,6 +12,7 @@ from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.telegram import codec
 from clew.gateway.channels.telegram.transport import READ_TIMEOUT, TelegramApi
+from clew.gateway.http import UPLOAD_TIMEOUT
 from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from clew.core.channel_events import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
+    from clew.core.sent_files import SentFile
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +40,8 @@ CAPABILITIES = ChannelCapabilities(
     threads=True,
     buttons=True,
     documents=True,
+    # As documents: what is sent as a photo is compressed again.
+    max_file_bytes=50_000_000,
     typing=True,
     files=True,
     ordered_ids=True,
@@ -135,6 +139,9 @@ class TelegramChannel(Channel):
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
+    def render_file(self, file: SentFile) -> str:
+        return codec.render_file(file)
+
     def with_repeat_notice(self, chunk: str) -> str:
         return codec.with_repeat_notice(chunk)
 
@@ -148,6 +155,16 @@ class TelegramChannel(Channel):
             sent = await self._api.call_api("sendDocument", target | caption, files=files)
         else:
             sent = await self._api.call_api("sendMessage", target | codec.build_parameters(chunk))
+        return str(sent["message_id"])
+
+    async def send_file(self, route: Route, chunk: str, content: bytes, *, key: str) -> str:
+        caption, files = codec.build_upload(chunk, content)
+        sent = await self._api.call_api(
+            "sendDocument",
+            codec.build_target(route) | caption | {"disable_content_type_detection": True},
+            files=files,
+            read=UPLOAD_TIMEOUT,
+        )
         return str(sent["message_id"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:

@@ -31,6 +31,7 @@ from clew.gateway.channels.telegram.incoming import (
 from clew.gateway.channels.telegram.messages import (
     build_outcome,
     render,
+    render_file,
     with_repeat_notice,
     without_formatting,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "build_outcome",
     "parse_update",
     "render",
+    "render_file",
     "with_repeat_notice",
     "without_formatting",
 ]
@@ -234,13 +236,20 @@ def build_parameters(chunk: str) -> Json:
 
 
 def build_document(chunk: str) -> tuple[Json, dict[str, tuple[str, bytes, str]]] | None:
-    """Return the parameters and the file of a chunk for ``sendDocument``, if it is one."""
+    """Return the parameters and the file of a chunk for ``sendDocument``, if it holds a text."""
     body: Json = json.loads(chunk)
     if "document" not in body:
         return None
-    name, text = body["document"]["name"], body["document"]["text"]
+    return build_upload(chunk, body["document"]["text"].encode())
+
+
+def build_upload(chunk: str, content: bytes) -> tuple[Json, dict[str, tuple[str, bytes, str]]]:
+    """Return the parameters and the file of a chunk for ``sendDocument``."""
+    body: Json = json.loads(chunk)
+    told = body["document"]
     caption = {"caption": body["text"]} if body["text"] else {}
-    return caption, {"document": (name, text.encode(), "text/plain; charset=utf-8")}
+    media_type = told.get("media_type", "text/plain; charset=utf-8")
+    return caption, {"document": (told["name"], content, media_type)}
 
 
 def build_target(route: Route) -> Json:

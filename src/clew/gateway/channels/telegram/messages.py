@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.channel_events import OutboundMessage
+    from clew.core.sent_files import SentFile
 
 _REPEAT_NOTICE = "(may be a repeat)\n"
 #: Maximum characters of a button's label.
@@ -38,6 +39,12 @@ def render(message: OutboundMessage) -> Sequence[str]:
     if bodies and message.document is not None:
         bodies.insert(0, {"text": "", "document": message.document.to_chunk()})
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
+
+
+def render_file(file: SentFile) -> str:
+    """Render a file as a chunk: its name and type, and the caption as its text."""
+    named = {"name": file.name, "media_type": file.media_type}
+    return json.dumps({"text": file.caption, "document": named}, ensure_ascii=False)
 
 
 def with_repeat_notice(chunk: str) -> str:

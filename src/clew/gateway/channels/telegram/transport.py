@@ -89,6 +89,8 @@ def to_channel_error(status: int, answer: Mapping[str, Any]) -> ChannelError:
             )
         case 400:
             return _refusal_error(reason.removeprefix(_REFUSED_PREFIX))
+        case 413:
+            return NotDelivered("Telegram refused the request: the file is too large")
         case 403:
             return NotDelivered(f"Telegram refused the request: {reason}")
         case _:
