@@ -139,6 +139,19 @@ def describe_note(note: str | None) -> str | None:
     return _NOTES.get(cast("SystemNote", note), note)
 
 
+def find_file_limit(platform: str, size: int, most: int | None) -> str | None:
+    """
+    Return why a file cannot be sent to a chat; ``None`` if it can.
+
+    ``most`` is the platform's limit, 0 for one without files, ``None`` where it is not known.
+    """
+    if most == 0:
+        return f"files cannot be sent to {platform}"
+    if most is not None and size > most:
+        return f"{platform} takes files of at most {format_size(most)}"
+    return None
+
+
 def format_unsent_file(file: SentFile, why: str) -> str:
     """Return the line in place of a file that a platform does not take."""
     named = f"{' '.join(file.name.split())} ({format_size(file.size)})"

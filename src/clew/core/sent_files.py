@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.core.byte_size import format_size
 from clew.record import Record
 
 if TYPE_CHECKING:
@@ -41,19 +40,6 @@ def parse_files(message: str) -> tuple[SentFile, ...]:
     stored: Mapping[str, Any] = json.loads(message) or {}
     metadata: Mapping[str, Any] = stored.get("metadata") or {}
     return tuple(SentFile(**one) for one in metadata.get(FILES_KEY) or ())
-
-
-def find_file_limit(platform: str, size: int, most: int | None) -> str | None:
-    """
-    Return why a file cannot be sent to a chat; ``None`` if it can.
-
-    ``most`` is the platform's limit, 0 for one without files, ``None`` where it is not known.
-    """
-    if most == 0:
-        return f"files cannot be sent to {platform}"
-    if most is not None and size > most:
-        return f"{platform} takes files of at most {format_size(most)}"
-    return None
 
 
 def make_file_path(conversation: str, attachment: str) -> str:

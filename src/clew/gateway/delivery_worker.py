@@ -24,7 +24,7 @@ from clew.core.channel_events import OutboundMessage, load_message, verbatim
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
 from clew.core.route import Route
-from clew.core.sent_files import SentFile, find_file_limit
+from clew.core.sent_files import SentFile
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
     ChannelError,
@@ -138,7 +138,7 @@ class DeliverySender:
     def _render_file(self, file: SentFile) -> Sequence[Body]:
         """Return the chunk of a file, or a line that names one which the platform does not take."""
         most = self._channel.capabilities.max_file_bytes
-        if (why := find_file_limit(self._channel.platform, file.size, most)) is not None:
+        if (why := wording.find_file_limit(self._channel.platform, file.size, most)) is not None:
             return self._render_missing(file, why)
         return [{**_new_body(self._channel.render_file(file)), "file": asdict(file)}]
 

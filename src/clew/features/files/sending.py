@@ -13,16 +13,12 @@ from clew.agent.known_secrets import redact_secrets
 from clew.core.attachments import FetchedFile, decode_text, image_media_type
 from clew.core.byte_size import format_size
 from clew.core.route import LOCAL
-from clew.core.sent_files import (
-    MAX_CAPTION_CHARS,
-    MAX_SENT_BYTES,
-    MAX_SENT_FILES,
-    find_file_limit,
-)
+from clew.core.sent_files import MAX_CAPTION_CHARS, MAX_SENT_BYTES, MAX_SENT_FILES
 from clew.core.text import sanitize_text
 from clew.features.files.turn_workspace import locate, require_context
 from clew.sandbox.errors import FileRefused, quote_path
 from clew.store.transactions import attachments
+from clew.wording import find_file_limit
 
 if TYPE_CHECKING:
     from clew.core.sent_files import SentFile
