@@ -126,6 +126,10 @@ def test_the_chats_of_hermes_go_on_in_their_conversations(clew: Clew, tmp_path: 
             if one["routes"] == ["agent:main:telegram:dm:1007"]
         ]
         *_, last = program.data("sessions", "show", before["id"])["items"]
+        origin = before["imported_from"]
+        assert origin.startswith("hermes:")
+        assert f"imported from {origin}" in program.ok("sessions", "show", before["id"])
+        assert f"imported from: {origin}" in program.ok("chat", "-c", before["id"], "/status")
         with program.serving():
             for chat in (1007, 55):
                 telegram.post_message("What did we talk about?", user=chat)

@@ -106,9 +106,10 @@ HARMS: Final = (
 
 def make_table() -> Table:
     """Run each of them."""
-    rows = [(harm.name, *_run(harm)) for harm in HARMS]
-    for row in rows:
-        print(row)
+    rows: list[tuple[str, ...]] = []
+    for harm in HARMS:
+        rows.append((harm.name, *_run(harm)))
+        print(rows[-1])
     columns = ("a plugin", "the turn beside it", "seconds", "the next turn", "the log", "sound")
     passed = all(row[-1] == "yes" for row in rows)
     return Table(title="Hostile plugins", columns=columns, rows=tuple(rows), passed=passed)

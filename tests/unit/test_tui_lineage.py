@@ -74,5 +74,7 @@ def test_a_branch_leads_back_to_its_origin_and_a_closed_session_says_why() -> No
     assert rows[0] == ("╭ from “Plan A”", "branched at message 7")
     assert rows[1][1] == "1 message · TIME · closed: a new conversation was started"
     assert shown(build_lineage(conversation))[0][0] == "╭ from “cnv_1”"
+    came = build_lineage(conversation.model_copy(update={"imported_from": "hermes:20260105"}))
+    assert came.heading == "Sessions of this conversation, imported from hermes:20260105"
     imported = conversation.model_copy(update={"origin": OriginShape(id="cnv_1", seq=None)})
     assert shown(build_lineage(imported))[0][1] == "branched"

@@ -72,6 +72,10 @@ class OperationContext(Record):
 def conversation_model(view: ConversationView) -> ConversationShape:
     """Return a conversation as clients get it."""
     shape = serializers.serialize_conversation(
-        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
+        view.conversation,
+        routes=view.routes,
+        sessions=view.sessions,
+        counts=view.counts,
+        imported_from=view.imported_from,
     )
     return ConversationShape.model_validate(shape)

@@ -82,7 +82,11 @@ def add_list_hint(error: NotFound) -> UsageError:
 def conversation_json(view: ConversationView) -> dict[str, object]:
     """Return a conversation as JSON data."""
     return serializers.serialize_conversation(
-        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
+        view.conversation,
+        routes=view.routes,
+        sessions=view.sessions,
+        counts=view.counts,
+        imported_from=view.imported_from,
     )
 
 
@@ -141,6 +145,8 @@ class RecordPrinter:
         )
         if found.origin is not None:
             self._print_field("from", f"{found.origin}, entry {found.origin_seq}")
+        if view.imported_from is not None:
+            self._print_field("imported", f"from {to_single_line(view.imported_from)}")
         self._print_field("usage", format_usage(view.usage))
         for session in view.sessions:
             self._print_field("session", format_session(session, view.counts.get(session.id, 0)))

@@ -75,6 +75,7 @@ async def show_status(ctx: CommandContext, argument: str) -> ChatCommandReply:
         ),
         ("session", head.id if head.is_open else f"{head.id}, ended ({head.end_reason})"),
         ("entries", str(view.conversation.last_seq)),
+        *([] if view.imported_from is None else [("imported from", view.imported_from)]),
         (
             "model",
             await ctx.engine.model_overrides.get_model_name(ctx.required_conversation),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.record import Record
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
 
 
+#: Setting of a conversation: the system that it was imported from, and its id there.
+IMPORTED_FROM: Final = "imported_from"
 #: Default time during which a deleted conversation can be restored.
 UNDELETE_FOR = timedelta(minutes=10)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.json import Encoder
 
-from clew.core.conversation import TitledBy
+from clew.core.conversation import IMPORTED_FROM, TitledBy
 from clew.core.double_text import DoubleText
 from clew.core.entry import GENESIS, EntryKind
 from clew.core.export_format.id_remap import compute_entry_hash
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _encode: Final = Encoder().encode
 
-#: Setting of a conversation: the system that it comes from, and its id there.
-ORIGIN_SETTING: Final = "imported_from"
 _MAX_TITLE: Final = 200
 #: What the tokens of an answer were used for.
 _PURPOSE: Final = "turn"
@@ -201,7 +199,7 @@ class RecordLog:
     ) -> ExportRecord:
         title = truncate_text(" ".join(sanitize_text(source.title).split()), _MAX_TITLE)
         origin = source.branch_of
-        told = {ORIGIN_SETTING: sanitize_text(f"{system}:{source.id}")}
+        told = {IMPORTED_FROM: sanitize_text(f"{system}:{source.id}")}
         return {
             "id": self._name,
             "scope": scope,

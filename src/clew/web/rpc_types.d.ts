@@ -235,6 +235,7 @@ export interface ConversationShape {
   updated_at: string
   routes: Array<string>
   origin: OriginShape | null
+  imported_from?: string | null
   sessions: Array<SessionShape>
 }
 

@@ -51,6 +51,8 @@ class ConversationShape(WireModel):
     updated_at: str
     routes: list[str]
     origin: OriginShape | None
+    #: The system that it was imported from, and its id there: ``hermes:20260105``.
+    imported_from: str | None = None
     sessions: list[SessionShape]
 
 

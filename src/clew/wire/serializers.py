@@ -85,6 +85,7 @@ def serialize_conversation(
     routes: Sequence[str],
     sessions: Sequence[Session],
     counts: Mapping[SessionId, int],
+    imported_from: str | None,
 ) -> dict[str, object]:
     """Serialize a conversation with its routes and the lineage of its sessions."""
     origin = {"id": value.origin, "seq": value.origin_seq} if value.origin is not None else None
@@ -98,6 +99,7 @@ def serialize_conversation(
         "updated_at": format_timestamp(value.updated_at),
         "routes": list(routes),
         "origin": origin,
+        "imported_from": imported_from,
         "sessions": [_serialize_session(one, counts.get(one.id, 0)) for one in sessions],
     }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.conversation import ALL_CONVERSATIONS
+from clew.core.conversation import ALL_CONVERSATIONS, IMPORTED_FROM
 from clew.record import Record
-from clew.store.transactions import conversations, listing, sessions, usage
+from clew.store.transactions import conversations, listing, sessions, settings, usage
 
 if TYPE_CHECKING:
     from clew.core.conversation import Conversation, ConversationFilter
@@ -27,6 +27,8 @@ class ConversationView(Record):
     #: Number of entries of each session.
     counts: dict[SessionId, int]
     usage: TokenUsage
+    #: The system that it was imported from, and its id there: ``hermes:20260105``.
+    imported_from: str | None
 
 
 class ConversationViewPage(Record):
@@ -72,4 +74,5 @@ def _build_view(t: Tx, found: Conversation) -> ConversationView:
         sessions=chain,
         counts=listing.count_entries(chain, found.last_seq),
         usage=usage.sum_usage(t, found.id),
+        imported_from=settings.get_setting(t, found.id, IMPORTED_FROM),
     )

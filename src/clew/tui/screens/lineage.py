@@ -18,9 +18,10 @@ def build_lineage(
     conversation: ConversationShape, related: Sequence[ConversationShape] = ()
 ) -> FilterPicker:
     """Return a picker of the sessions from the first to the head, with their branches."""
-    return FilterPicker(
-        list(_build_rows(conversation, related)), heading="Sessions of this conversation"
-    )
+    heading = "Sessions of this conversation"
+    if (imported := conversation.imported_from) is not None:
+        heading += f", imported from {flatten_text(imported, 60)}"
+    return FilterPicker(list(_build_rows(conversation, related)), heading=heading)
 
 
 def _build_rows(

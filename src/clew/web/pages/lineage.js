@@ -77,7 +77,8 @@ export function LineagePage({ name }) {
     <div class="lineage-area">
       ${trouble && html`<p class="error-text" role="alert">${trouble}</p>`}
       ${found &&
-      html`<div class="lineage-rows">
+      html`${found.conversation.imported_from && html`<p class="muted">Imported from ${found.conversation.imported_from}</p>`}
+      <div class="lineage-rows">
         <${Picture} rows=${rows} />
         <ol>
           ${rows.map(
