@@ -206,6 +206,27 @@ def test_texts_of_strangers_become_neither_code_nor_requests(
         assert visit.complaints == []
 
 
+def test_a_message_that_is_too_large_with_its_files_is_refused_and_kept(
+    browser: Browser, gateway: Gateway
+) -> None:
+    with visiting(browser, gateway) as visit:
+        page = visit.page
+        large = [
+            {"name": name, "mimeType": "text/plain", "buffer": b"x" * size}
+            for name, size in (("huge.txt", 9 << 20), ("one.txt", 7 << 20), ("other.txt", 7 << 20))
+        ]
+        page.locator("input[type=file]").set_input_files(large)
+        expect(page.get_by_text("huge.txt is larger than 8 MB")).to_be_visible()
+        expect(page.locator(".composer .file")).to_have_count(2)
+        visit.say("see the files")
+        refused = page.locator(".waiting", has_text="see the files")
+        expect(refused).to_contain_text("larger than 16 MB with its files")
+        press(refused.get_by_role("button", name="Discard"))
+        visit.say("without them")
+        visit.expect_answer("you said: without them")
+        visit.expect_rest()
+
+
 def test_formulas_are_drawn_and_money_is_not_one(browser: Browser, gateway: Gateway) -> None:
     with visiting(browser, gateway) as visit:
         page = visit.page

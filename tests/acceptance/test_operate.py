@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from clew.testing import Calls, FakeProvider, ScriptedCall, Text
 from tests.acceptance.browser import PHONE, Gateway, visiting
 from tests.acceptance.keyboard import pick, press, write
 from tests.acceptance.program import Clew
+from tests.features.mcp_world import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
+#: What a server calls its tool, and says of it.
+EVIL = "<img src=x onerror=alert(1)>"
 SKILL = """\
 ---
 name: watering
@@ -41,6 +45,9 @@ def play(request: ProviderRequest) -> Reply:
             return Calls([ScriptedCall("shell", {"command": command, "background": True})])
         case ["delegate", task]:
             return Calls([ScriptedCall("delegate", {"task": task})])
+        case ["evil", to]:
+            args = {"server": "evil", "tool": EVIL, "args": {"to": to}}
+            return Calls([ScriptedCall("mcp_call", args)])
         case ["pay", payee]:
             return Calls([ScriptedCall("pay", {"amount": 5, "to": payee})])
         case _:
@@ -292,18 +299,33 @@ def test_on_a_phone_tables_are_cards_that_fit(browser: Browser, gateway: Gateway
 
 
 @pytest.mark.unequal("a server that is not there changes the tools, which are read later")
-def test_a_server_that_cannot_be_started_is_shown_with_the_reason(
+def test_a_server_that_is_down_is_shown_with_the_reason_and_one_that_is_hostile_as_text(
     browser: Browser, tmp_path: Path
 ) -> None:
+    plan = Plan(tmp_path / "evil.json", {EVIL: {"description": EVIL}})
+    command = json.dumps(plan.make_server(official=True).command)
     with FakeProvider(play) as provider:
         gateway = Gateway(Clew(tmp_path / "home").asking(provider))
         gateway.clew.home.mkdir()
-        settings = '[mcp.gone]\ncommand = ["/nowhere/at/all"]\n'
+        settings = (
+            '[mcp.gone]\ncommand = ["/nowhere/at/all"]\n'
+            f'[mcp.evil]\ncommand = {command}\nlevel = "host"\n'
+        )
         (gateway.clew.home / "config.toml").write_text(settings, encoding="utf-8")
         gateway.start()
         with visiting(browser, gateway) as visit:
             page = open_page(visit, "mcp")
             expect(row_of(page, "gone")).to_contain_text("down")
             expect(row_of(page, "gone")).to_contain_text("/nowhere/at/all")
+            expect(row_of(page, "evil")).to_contain_text("up")
             assert visit.find_barriers() == []
+            page.goto(f"{gateway.url}/#/new")
+            visit.say(f"evil {EVIL}")
+            expect(page.locator(".approval")).to_contain_text(EVIL)
+            press(page.get_by_role("button", name="Allow once"))
+            visit.expect_answer("result:")
+            press(page.locator(".tool-head"))
+            expect(page.locator(".tool-body")).to_contain_text(EVIL)
+            assert page.locator("#app img").count() == 0
+            assert visit.complaints == []
         gateway.close()
