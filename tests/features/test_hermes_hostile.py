@@ -76,6 +76,17 @@ async def test_what_a_plugin_changes_in_the_process_is_put_back_and_named(tmp_pa
             vandal.stop.set()
 
 
+def test_what_an_import_of_python_itself_leaves_is_no_change() -> None:
+    script = (
+        "from clew.features.hermes.process_guard import ProcessGuard\n"
+        "guard = ProcessGuard()\n"
+        "import decimal, xml.etree.ElementTree, xml.parsers.expat, zoneinfo, multiprocessing\n"
+        "assert guard.restore() == [] == guard.look_again()\n"
+        "import xml.parsers.expat.errors\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 async def test_the_doctor_names_what_a_plugin_changes(tmp_path: Path) -> None:
     features = get_features(read_settings(tmp_path, ["vandal"]))
     found = [one async for one in check_features(features) if one.what == "hermes vandal"]

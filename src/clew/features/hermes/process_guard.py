@@ -178,22 +178,14 @@ def _name_owner(owner: ModuleType | type) -> str:
 
 
 def _find_impostors(names: set[str]) -> list[str]:
-    """Return new names that belong to Python or Clew, under which there is something else."""
+    """Return new names that belong to Python, under which there is something else."""
     found: list[str] = []
-    for name in names:
-        top = name.partition(".")[0]
-        if top not in sys.stdlib_module_names and top != "clew":
-            continue
+    for name in names & sys.stdlib_module_names:
+        # Only parts of modules, as ``pyexpat.errors``, are made without a spec by Python itself.
         module: Any = sys.modules[name]
-        spec = getattr(module, "__spec__", None)
-        if not isinstance(module, ModuleType) or (spec is None and not _is_part(module)):
+        if not isinstance(module, ModuleType) or module.__spec__ is None:
             found.append(name)
     return found
-
-
-def _is_part(module: ModuleType) -> bool:
-    """Return whether Python itself makes a module without a spec, as it does ``typing.io``."""
-    return module.__name__.partition(".")[0] in ("typing", "six", "__main__", "__mp_main__")
 
 
 def _read_umask() -> str | None:
