@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from clew.testing.multipart import SentBytes
     from clew.testing.telegram import FaultInjector
 
 
@@ -65,6 +66,10 @@ class Fake(abc.ABC):
     def waiting(self) -> int:
         """Return the events that were not acknowledged."""
 
+    def files(self) -> Sequence[SentBytes]:
+        """Return the files that the agent sent, in the order of sending."""
+        return ()
+
     def served_at(self, url: str) -> None:
         """``clew serve`` is ready, with its API at ``url``: for platforms that call."""
         return
@@ -82,6 +87,9 @@ class _Telegram(Fake):
 
     def seen(self) -> Sequence[Seen]:
         return [Seen(one.chat, one.text) for one in self._telegram.messages]
+
+    def files(self) -> Sequence[SentBytes]:
+        return [one.file for one in self._telegram.messages if one.file is not None]
 
     @property
     def calls(self) -> int:
@@ -118,6 +126,9 @@ class _Slack(Fake):
     def seen(self) -> Sequence[Seen]:
         return [Seen(int(one.channel[1:]), one.visible_text) for one in self._slack.messages]
 
+    def files(self) -> Sequence[SentBytes]:
+        return [one.file for one in self._slack.messages if one.file is not None]
+
     @property
     def calls(self) -> int:
         return self._slack.calls
@@ -146,6 +157,9 @@ class _Discord(Fake):
 
     def seen(self) -> Sequence[Seen]:
         return [Seen(int(one.channel[1:]), _read(one.content)) for one in self._discord.sent]
+
+    def files(self) -> Sequence[SentBytes]:
+        return [one.file for one in self._discord.sent if one.file is not None]
 
     @property
     def calls(self) -> int:
@@ -215,6 +229,9 @@ class _Mattermost(Fake):
 
     def seen(self) -> Sequence[Seen]:
         return [Seen(int(one.channel[2:]), _read(one.message)) for one in self._mattermost.sent]
+
+    def files(self) -> Sequence[SentBytes]:
+        return [one.file for one in self._mattermost.sent if one.file is not None]
 
     @property
     def calls(self) -> int:

@@ -11,7 +11,7 @@ import pytest
 from clew.config.secret import Secret
 from clew.config.settings import ChannelSettings
 from clew.config.workspaces import find_workspace
-from clew.core.route import Route
+from clew.core.route import Route, local_route
 from clew.core.scope import scope_of
 from clew.core.sent_files import parse_files
 from clew.gateway.gateway import Gateway
@@ -19,8 +19,10 @@ from clew.runtime import open_application
 from clew.store.transactions import attachments, entries
 from clew.testing import Calls, FakeProvider, ScriptedCall, Text, reply_in_sequence
 from clew.testing.telegram import FakeTelegram
+from clew.tui.state.blocks import build_blocks
+from clew.wire.models import EntryShape
 from tests.contract import invariants
-from tests.integration.api_server import settings_for
+from tests.integration.api_server import running, settings_for
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -172,3 +174,34 @@ async def test_a_limit_is_told_before_a_file_is_sent_and_a_line_stands_for_one_t
             telegram.post_message("and the empty one?")
             await wait_until(lambda: len(telegram.messages) == 3)
             assert "is empty" in office.results[-1]
+
+
+async def test_over_http_an_answer_names_its_files_which_are_fetched_by_id(
+    url: str, tmp_path: Path
+) -> None:
+    replies = [send("a.png", caption="Look"), Text("Here."), Text("Nothing.")]
+    with FakeProvider(reply_in_sequence(replies)) as provider:
+        settings = settings_for(tmp_path, provider=provider, store_url=url)
+        workspace = find_workspace(settings, scope_of(local_route("main")))
+        workspace.create()
+        workspace.write_file("a.png", PICTURE)
+        async with running(settings) as server:
+            await server.say("picture please", "main")
+            path = "/api/conversations/main/entries"
+            last = (await server.http.get(path)).json()["items"][-1]
+            (file,) = last["files"]
+            assert (file["name"], file["caption"], file["size"]) == ("a.png", "Look", len(PICTURE))
+            got = await server.http.get(file["path"])
+            assert got.content == PICTURE
+            assert got.headers["content-type"] == "image/png"
+            assert got.headers["content-disposition"].startswith("inline")
+            await server.say("hello", "other")
+            other = file["path"].replace(last_conversation(file["path"]), "other")
+            assert (await server.http.get(other)).status_code == 404
+            # The terminal shows the same file.
+            *_, shown = build_blocks(EntryShape(**last))
+            assert "File `a.png` (10 KB)" in shown.text
+
+
+def last_conversation(path: str) -> str:
+    return path.split("/")[3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.api import chat_completions, events, health_endpoints, metrics, schemas
 from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
-from clew.api.handlers import exports
+from clew.api.handlers import exports, files
 from clew.api.operation_endpoint import show_conversation
 from clew.api.operation_scope import ONE_CONVERSATION, PUBLIC
 from clew.wire import models
@@ -85,6 +85,15 @@ SEND_EXPORT = Endpoint(
         )
     },
     problems=(400, 404),
+)
+SEND_FILE = Endpoint(
+    method="GET",
+    path=f"{CONVERSATION_PATH}/files/{{file}}",
+    handler=files.send_file,
+    summary="A file of it, by the id that its messages name: an image, or a download",
+    scope=ONE_CONVERSATION,
+    responses={200: ResponseSpec(description="The content", media=("application/octet-stream",))},
+    problems=(404,),
 )
 SYSTEM_ENDPOINTS = (
     Endpoint(

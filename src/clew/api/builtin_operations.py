@@ -14,6 +14,7 @@ from clew.api.builtin_endpoints import (
     KEY_HEADERS,
     OPENAI_ENDPOINTS,
     SEND_EXPORT,
+    SEND_FILE,
     SHOW_CONVERSATION,
     STREAM_EVENTS,
     SYSTEM_ENDPOINTS,
@@ -198,6 +199,7 @@ _CONVERSATIONS = (
     _concurrent(methods.CALL, conversations.show_call, ONE_CONVERSATION, _CALL),
     _concurrent(methods.EXPORT, exports.export_conversation, ONE_CONVERSATION),
     SEND_EXPORT,
+    SEND_FILE,
     STREAM_EVENTS,
     _ordered(
         methods.SUBMIT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.output import to_single_line
+from clew.core.byte_size import format_size
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     ConversationStateChanged,
@@ -19,6 +20,7 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.core.inbox import InboxOutcome
+from clew.core.sent_files import parse_files
 from clew.core.text import sanitize_text
 from clew.core.turn import TurnOutcome
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from clew.cli.chat_client import InputEvent
     from clew.cli.output import Output
     from clew.core.entry import Entry
+    from clew.core.sent_files import SentFile
 
 
 #: Texts for tool calls that did not succeed.
@@ -76,9 +79,19 @@ class EventPrinter:
         if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
             self._print_remaining(entry.text)
             # Without text it marks a missing answer.
-            self._answered = bool(entry.text) and not entry.calls
+            files = parse_files(entry.message)
+            self._answered = bool(entry.text or files) and not entry.calls
+            for file in files:
+                self._print_file(entry, file)
         elif entry.kind is EntryKind.EVENT:
             self._print_notice(entry.text)
+
+    def _print_file(self, entry: Entry, file: SentFile) -> None:
+        said = f"{file.caption}: " if file.caption else ""
+        self._notes.write(
+            f"[{said}{to_single_line(file.name, 120)}, {format_size(file.size)}; to save it: "
+            f"clew sessions file {entry.conversation_id} {file.attachment}]\n"
+        )
 
     def _print_text(self, text: str) -> None:
         self._shown += text

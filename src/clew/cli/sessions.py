@@ -31,6 +31,7 @@ from clew.cli.record_printer import (
 )
 from clew.cli.session_edit import NAME_ARGUMENT, branch, compact, rewind
 from clew.cli.session_export import export
+from clew.cli.session_file import file
 from clew.cli.session_import import import_sessions
 from clew.cli.session_replay import replay
 from clew.cli.session_verify import verify
@@ -408,5 +409,5 @@ def _deleted_json(found: DeletedConversation) -> dict[str, object]:
     }
 
 
-for _command in (branch, rewind, compact, export, import_sessions, verify, replay):
+for _command in (branch, rewind, compact, export, file, import_sessions, verify, replay):
     sessions.add_command(_command)

@@ -14,6 +14,7 @@ from clew.core.conversation import ALL_CONVERSATIONS, UNDELETE_FOR
 from clew.engine.validation import validate_title
 from clew.store import maintenance
 from clew.store.transactions import (
+    attachments,
     conversation_state,
     conversations,
     deletion,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from clew.engine.lineage import SessionSummary
     from clew.store.contract import Store
     from clew.store.search import SearchPage
+    from clew.store.transactions.attachments import StoredFile
     from clew.store.transactions.lineage import Lineage
     from clew.store.transactions.listing import ConversationPage, ScopeCount
     from clew.store.transactions.undelete import DeletedConversation
@@ -73,6 +75,10 @@ class ConversationQueries:
         return await self._store.read(
             conversations.get_visible_conversation, conversation, viewer=viewer, name=name
         )
+
+    async def find_file(self, conversation: ConversationId, file: str) -> StoredFile | None:
+        """Return a file of a conversation; ``None`` if it has none with this id."""
+        return await self._store.read(attachments.find_file, conversation, file)
 
     async def get_view(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL

@@ -1,6 +1,7 @@
 /** Entries of the log as blocks: one message may be a text, thinking and tool calls. Pure. */
 
-/** @import { EntryNotice, EntryShape, SpanShape } from "./rpc_types.d.ts" */
+/** @import { EntryNotice, EntryShape, FileShape, SpanShape } from "./rpc_types.d.ts" */
+/** @typedef {Pick<FileShape, "id" | "name" | "media_type" | "size" | "caption" | "path">} SentFile */
 /** @typedef {"asked" | "running" | "done" | "failed" | "denied"} Progress */
 /**
  * @typedef {object} ToolCall
@@ -23,6 +24,7 @@
  * @property {ToolCall} [tool]
  * @property {string[]} [pictures] as data URLs
  * @property {string[]} [files] their names
+ * @property {SentFile[]} [sent] that go with an answer
  */
 /** @typedef {Pick<EntryShape, "seq" | "kind" | "session" | "turn" | "role" | "text" | "message" | "created_at"> | EntryNotice} Entry */
 /** @typedef {{ call: string, text: string, progress: Progress, at: string }} CallResult */
@@ -63,6 +65,13 @@ export function buildBlocks(entry) {
 
 /** @param {Entry} entry */
 function responseBlocks(entry) {
+  const sent = ("files" in entry && entry.files) || []
+  if (!sent.length) return textBlocks(entry)
+  return [...textBlocks(entry), { ...makeBlock(entry, "answer", "", "files"), sent }]
+}
+
+/** @param {Entry} entry */
+function textBlocks(entry) {
   const parts = partsOf(entry.message)
   if (!parts.length) return entry.text ? [makeBlock(entry, "answer", entry.text)] : []
   /** @type {Block[]} */
@@ -100,7 +109,7 @@ function makeCall(part) {
  * @param {string} text
  * @returns {Block}
  */
-function makeBlock(entry, kind, text, number = 0) {
+function makeBlock(entry, kind, text, /** @type {number | string} */ number = 0) {
   return {
     key: `${entry.seq}.${number}`,
     kind,

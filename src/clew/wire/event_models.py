@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from clew.wire.models import StateShape, WireModel
+from clew.wire.models import FileShape, StateShape, WireModel
 
 
 class Notice(WireModel):
@@ -33,6 +33,8 @@ class EntryNotice(Notice):
     text: str
     message: Any
     created_at: str
+    #: Only of answers with files.
+    files: list[FileShape] | None = None
 
 
 class DeltaNotice(Notice):

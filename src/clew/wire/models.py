@@ -106,6 +106,18 @@ class ConversationList(WireModel):
     next: str | None
 
 
+class FileShape(WireModel):
+    """A file that is sent with an answer; ``path`` answers with its content."""
+
+    id: str
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    caption: str
+    path: str
+
+
 class EntryShape(WireModel):
     """An entry of the log; ``message`` is in the model library's format."""
 
@@ -117,6 +129,8 @@ class EntryShape(WireModel):
     text: str
     message: Any
     created_at: str
+    #: Only of answers with files.
+    files: list[FileShape] | None = None
 
 
 class EntryList(WireModel):

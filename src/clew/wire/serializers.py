@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
+from clew.core.sent_files import make_file_path, parse_files
 from clew.core.session_base import EntryRange
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from clew.core.grant import Grant
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
+    from clew.core.sent_files import SentFile
     from clew.core.session import Session
     from clew.core.session_base import BaseItem
 
@@ -67,6 +69,8 @@ def format_timestamp(value: datetime | None) -> str | None:
 
 def serialize_entry(value: Entry) -> dict[str, object]:
     """Serialize an entry of a log."""
+    files = parse_files(value.message)
+    shown = {"files": [_serialize_file(value, one) for one in files]} if files else {}
     return {
         "seq": value.seq,
         "kind": value.kind.value,
@@ -76,6 +80,19 @@ def serialize_entry(value: Entry) -> dict[str, object]:
         "text": value.text,
         "message": json.loads(value.message),
         "created_at": format_timestamp(value.created_at),
+        **shown,
+    }
+
+
+def _serialize_file(entry: Entry, value: SentFile) -> dict[str, object]:
+    return {
+        "id": value.attachment,
+        "name": value.name,
+        "media_type": value.media_type,
+        "size": value.size,
+        "sha256": value.sha256,
+        "caption": value.caption,
+        "path": make_file_path(entry.conversation_id, value.attachment),
     }
 
 

@@ -6,9 +6,11 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from clew.core.byte_size import format_size
 from clew.core.entry import CAUSE_KEY
 from clew.core.journal import CallStatus, status_from_result
 from clew.core.rewound import is_rewound
+from clew.core.sent_files import FILES_KEY
 from clew.record import replace
 from clew.tui.state.view import (
     Block,
@@ -155,6 +157,27 @@ def _iter_response_blocks(entry: EntryLike) -> Iterator[Block]:
                 yield replace(_make_block(entry, BlockKind.TOOL, "", number), tool=tool)
             case _:
                 pass
+    for number, file in enumerate(_iter_files(entry.message), len(parts)):
+        yield _make_block(entry, BlockKind.ANSWER, _describe_file(file), number)
+
+
+def _iter_files(message: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the files that are sent with an answer."""
+    found = _get_field(_get_field(message, "metadata"), FILES_KEY)
+    for one in cast("list[object]", found) if isinstance(found, list) else []:
+        if isinstance(one, dict):
+            yield cast("dict[str, Any]", one)
+
+
+def _describe_file(file: Mapping[str, Any]) -> str:
+    """Return what is shown of a file, and how it is saved, as Markdown."""
+    name = str(file.get("name")).replace("`", "'")
+    said = f"{file['caption']}\n\n" if file.get("caption") else ""
+    size = format_size(int(file.get("size") or 0))
+    return (
+        f"{said}File `{name}` ({size}); to save it: "
+        f"`clew sessions file CONVERSATION {file.get('attachment')}`"
+    )
 
 
 def _make_block(entry: EntryLike, kind: BlockKind, text: str, number: int = 0) -> Block:

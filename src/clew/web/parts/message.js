@@ -1,13 +1,13 @@
 /** One block of a conversation: a message, an answer, a thought, a call or a note. */
 
-import { showHidden } from "../format.js"
+import { formatSize, showHidden } from "../format.js"
 import { html, useState } from "../lib.js"
 import { showToast } from "../stores/toasts.js"
 import { Icon } from "./icon.js"
 import { MarkdownText } from "./markdown_text.js"
 import { ToolCall } from "./tool_call.js"
 
-/** @import { Block } from "../entries.js" */
+/** @import { Block, SentFile } from "../entries.js" */
 /** @typedef {{ conversation: () => string, edit: (block: Block) => void, rewind: (block: Block) => void, branch: (block: Block) => void, retry: () => void }} Actions */
 
 /** @param {{ icon: string, label: string, run: () => void }} props */
@@ -16,6 +16,8 @@ function Action({ icon, label, run }) {
     <${Icon} name=${icon} size="15" />
   </button>`
 }
+
+const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/
 
 /** @param {string} text */
 async function copy(text) {
@@ -49,6 +51,21 @@ function Attachments({ block }) {
   </div>`
 }
 
+/** @param {{ files: SentFile[] }} props */
+function SentFiles({ files }) {
+  return html`<div class="attachments sent">
+    ${files.map(
+      (file) => html`<figure key=${file.id}>
+        <a href=${file.path} download=${file.name}>
+          ${PICTURE.test(file.media_type) && html`<img src=${file.path} alt=${file.caption || file.name} loading="lazy" />`}
+          <span class="file">${showHidden(file.name)} (${formatSize(file.size)})</span>
+        </a>
+        ${file.caption && html`<figcaption>${file.caption}</figcaption>`}
+      </figure>`,
+    )}
+  </div>`
+}
+
 /** @param {{ block: Block, actions: Actions, isLast: boolean }} props */
 export function Message({ block, actions, isLast }) {
   switch (block.kind) {
@@ -64,7 +81,8 @@ export function Message({ block, actions, isLast }) {
       </article>`
     case "answer":
       return html`<article class="message answer" aria-label="Agent">
-        <${MarkdownText} source=${block.text} />
+        ${block.text && html`<${MarkdownText} source=${block.text} />`}
+        ${block.sent && html`<${SentFiles} files=${block.sent} />`}
         <div class="actions">
           <${Action} icon="copy" label="Copy" run=${() => copy(block.text)} />
           ${isLast && html`<${Action} icon="retry" label="Try again" run=${actions.retry} />`}
