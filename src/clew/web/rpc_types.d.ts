@@ -373,6 +373,7 @@ export interface EntryNotice {
   text: string
   message: any
   created_at: string
+  files?: Array<FileShape> | null
 }
 
 export interface EntryShape {
@@ -384,6 +385,7 @@ export interface EntryShape {
   text: string
   message: any
   created_at: string
+  files?: Array<FileShape> | null
 }
 
 export interface ExportParams {
@@ -421,6 +423,16 @@ export interface FactShape {
   replaces: string | null
   uses: number
   created_at: string
+}
+
+export interface FileShape {
+  id: string
+  name: string
+  media_type: string
+  size: number
+  sha256: string
+  caption: string
+  path: string
 }
 
 export interface FireList {
