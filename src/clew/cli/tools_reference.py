@@ -46,15 +46,15 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
         ("work", {"path": "downloads/letter.txt"}),
         ("work", {"path": _ELSEWHERE}),
     ),
-    "send_file": (
-        ("work", {"path": "chart.png"}),
-        ("work", {"path": "att_01a2302c7bd489c5e4c339b674"}),
-        ("work", {"path": _ELSEWHERE}),
-    ),
     "list_files": (("work", {}), ("work", {"path": "/srv"})),
     "search_files": (
         ("work", {"pattern": "milk"}),
         ("work", {"pattern": "milk", "path": "/srv"}),
+    ),
+    "send_file": (
+        ("work", {"path": "chart.png"}),
+        ("work", {"path": "att_01a2302c7bd489c5e4c339b674"}),
+        ("work", {"path": _ELSEWHERE}),
     ),
     "write_file": (
         ("work", {"path": "notes.txt", "content": "milk"}),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import structlog
 
 from clew.core.route import Route
-from clew.errors import ChannelError, OutcomeUnknown, StoreError, Throttled
+from clew.errors import ChannelError, NotSent, OutcomeUnknown, StoreError, Throttled
 from clew.gateway.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 #: Seconds after which the outcome of a call is unknown.
 CALL_TIMEOUT = 60.0
+#: Seconds before each further attempt to fetch a file: its message waits for a minute at most.
+_FETCH_PAUSES = (0.5, 1.0, 2.0, 4.0)
 #: Seconds of throttling up to which a look-up waits and retries.
 _MAX_LOOKUP_WAIT = 30.0
 
@@ -110,6 +112,16 @@ class PlatformClient:
             await self._send_best_effort(pressed.route, call)
 
     async def fetch_file(self, route: Route, file: IncomingFile, *, most: int) -> bytes:
+        """Return the content of a file; after a passing failure, try again."""
+        for pause in _FETCH_PAUSES:
+            try:
+                return await self._fetch_once(route, file, most=most)
+            except (NotSent, OutcomeUnknown, Throttled) as error:
+                log.info("file_fetched_again", chat=route.chat, error=str(error))
+            await asyncio.sleep(pause)
+        return await self._fetch_once(route, file, most=most)
+
+    async def _fetch_once(self, route: Route, file: IncomingFile, *, most: int) -> bytes:
         await self.rate_limiter.acquire(route)
         return await self._call_with_timeout(route, self.channel.fetch_file(file, most=most))
 
