@@ -235,7 +235,7 @@ def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...
         FakeProvider(answer) as provider,
         FAKES[platform](faults) as fake,
     ):
-        run = Run(fake, _command(fake, provider, url, home), home)
+        run = Run(fake, make_command(fake, provider, url, home), home)
         begun = time.monotonic()
         people = threading.Thread(target=run.people, daemon=True)
         people.start()
@@ -258,7 +258,7 @@ def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...
     return row
 
 
-def _command(fake: Fake, provider: FakeProvider, url: str, home: Path) -> list[str]:
+def make_command(fake: Fake, provider: FakeProvider, url: str, home: Path) -> list[str]:
     settings = {
         "model.name": "openai-chat:fake-model",
         "model.base_url": provider.openai_url,
@@ -273,13 +273,13 @@ def _command(fake: Fake, provider: FakeProvider, url: str, home: Path) -> list[s
     return [sys.executable, "-c", code, "--home", str(home), *flags, "serve"]
 
 
-def _chosen(what: str, names: Iterable[str]) -> list[str]:
+def choose(what: str, names: Iterable[str]) -> list[str]:
     only = os.environ.get(f"CLEW_SOAK_{what}")
     return [name for name in names if only in (None, name)]
 
 
 def run() -> Table:
-    platforms, databases = _chosen("PLATFORM", FAKES), _chosen("DATABASE", DATABASES)
+    platforms, databases = choose("PLATFORM", FAKES), choose("DATABASE", DATABASES)
     with server() as url:
         rows = [
             campaign(platform, database, url) for platform in platforms for database in databases

@@ -23,7 +23,7 @@ from tests.channels.fakes import FAKES
 from tests.contract import invariants
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
-from tests.soak.channels import Run, _chosen, _command
+from tests.soak.channels import Run, choose, make_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,7 +160,7 @@ def campaign(
         FakeProvider(answer) as provider,
         FAKES[platform](faults) as fake,
     ):
-        run = FileRun(fake, _command(fake, provider, url, home), home)
+        run = FileRun(fake, make_command(fake, provider, url, home), home)
         run.incoming = incoming
         begun = time.monotonic()
         threading.Thread(target=run.people, daemon=True).start()
@@ -194,7 +194,7 @@ async def _check(url: str, home: Path) -> list[str]:
 
 
 def run() -> Table:
-    platforms, databases = _chosen("PLATFORM", PLATFORMS), _chosen("DATABASE", DATABASES)
+    platforms, databases = choose("PLATFORM", PLATFORMS), choose("DATABASE", DATABASES)
     with server() as url:
         rows = [
             campaign(platform, database, url, incoming=incoming)
