@@ -16,7 +16,7 @@ from tests.acceptance.program import Clew
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from playwright.sync_api import Browser, FilePayload
+    from playwright.sync_api import Browser, FilePayload, FilePayload
 
     from clew.testing import ProviderRequest, Reply
 
@@ -211,7 +211,7 @@ def test_a_message_that_is_too_large_with_its_files_is_refused_and_kept(
 ) -> None:
     with visiting(browser, gateway) as visit:
         page = visit.page
-        large = [
+        large: list[FilePayload] = [
             {"name": name, "mimeType": "text/plain", "buffer": b"x" * size}
             for name, size in (("huge.txt", 9 << 20), ("one.txt", 7 << 20), ("other.txt", 7 << 20))
         ]
