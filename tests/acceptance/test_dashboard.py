@@ -16,7 +16,7 @@ from tests.acceptance.program import Clew
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from playwright.sync_api import Browser, FilePayload, FilePayload
+    from playwright.sync_api import Browser, FilePayload
 
     from clew.testing import ProviderRequest, Reply
 
