@@ -45,6 +45,32 @@ PROVED_ELSEWHERE: Final[Mapping[str, str]] = {
     r"test_older_pictures_become_a_line.*\[responses\]": "as above",
     r"test_of_many_clients_in_one_conversation.*\[postgres\]": "SQLite; `make soak crowd`",
     r"test_a_script_continues_with_the_result_of_what_was_allowed.*-dare\]": "the calls that pay",
+    r"test_the_next_request_takes_turns_after\[(?!compacted|failed).*-(messages|responses)\]": (
+        "the same ways with the format of chat"
+    ),
+    r"test_a_kill_(around_a_del|while_an_answer_is_shown).*\[(slack|mattermost|webhook)\]": (
+        "Discord here, Telegram below; all in `make soak channels`"
+    ),
+    r"test_kills_on_a_bad_day_lose_and_double_nothing.*\[(slack|mattermost|webhook)\]": "as above",
+    r"test_every_invariant_holds_whatever_owners_and_fate_do\[postgres\]": (
+        "SQLite; both in `make soak state-machine`"
+    ),
+    # What a person sees and presses in the dashboard: one way through each kind of page stays.
+    **dict.fromkeys(
+        (
+            r"test_operate\.py::test_(a_process_is_read|goals_and_delegated|a_job_is_added|a_skill_is)",
+            r"test_operate\.py::test_(one_more_browser_is_let_in|an_allowed_call_is_seen)",
+            r"test_operate_maintenance\.py::test_(the_doctor_says|the_log_grows|a_backup_is_made)",
+            r"test_operate_maintenance\.py::test_plugins_and_tools",
+            r"test_operate_channels\.py::test_(running_turns|accounts_that|usage_is_shown)",
+            r"test_dashboard_long\.py::test_(all_of_a_long|what_is_read_stays|who_reads_further)",
+            r"test_dashboard_history\.py::test_older_messages_are_summarised",
+            r"test_dashboard_calls\.py::test_a_call_tells",
+            r"test_dashboard_notices\.py::test_an_answer_is_told_once",
+            r"test_dashboard_find\.py::test_conversations_are_found",
+        ),
+        "the tests beside it; all, on both databases, in `make soak browser`",
+    ),
 }
 _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PROVED_ELSEWHERE))
 
