@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.core.entry import Role
+from clew.core.payload import as_object
 from clew.errors import UsageError
 from clew.foreign.conversations import (
     ForeignCompaction,
@@ -37,7 +38,7 @@ def list_rows(folder: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     with closing(sqlite3.connect(folder / "opencode.db")) as database:
         for *names, data in database.execute("SELECT session_id, message_id, id, data FROM part"):
             yield names[0], names[1], names[2], json.loads(data)
-    for file in (folder / "storage/part").rglob("*.json"):
+    for file in folder.rglob("part/**/*.json"):
         data = json.loads(file.read_text(encoding="utf-8"))
         yield data["sessionID"], data["messageID"], data["id"], data
 
@@ -60,7 +61,7 @@ def messages(conversation: ForeignConversation, role: Role) -> list[ForeignMessa
 def list_kept(conversation: ForeignConversation) -> list[str]:
     """Return the ids of the parts that its events hold as they were stored."""
     events = [one for one in conversation.items if isinstance(one, ForeignEvent)]
-    stored = [json.loads(one.payload) for one in events]
+    stored = [as_object(json.loads(one.payload)) for one in events]
     return [part["id"] for one in stored for part in one.get("parts", ())]
 
 
@@ -101,6 +102,16 @@ def test_every_message_is_an_item_and_none_is_empty(folder: Path) -> None:
         assert all(
             item.text or item.calls or item.reasoning for item in messages(one, Role.ASSISTANT)
         )
+
+
+def test_the_files_of_the_first_releases_are_read(folder: Path) -> None:
+    (info,) = folder.glob("project/*/storage/session/info/*.json")
+    found = read(folder)[info.stem]
+    told = [json.loads(file.read_text()) for file in folder.rglob(f"message/{info.stem}/*.json")]
+    roles = [one.role for one in found.items if isinstance(one, ForeignMessage)]
+    assert roles.count(Role.USER) == sum(one["role"] == "user" for one in told) == 2
+    kinds = [one.kind for one in found.items if isinstance(one, ForeignEvent)]
+    assert (kinds.count("error"), kinds.count("system")) == (2, 1), "one prompt for both answers"
 
 
 def test_forks_and_subagents_name_the_session_that_they_come_from(folder: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.entry import Role
-from clew.core.payload import as_object, as_text
+from clew.core.payload import as_list, as_object, as_text
 from clew.foreign.chat_messages import make_event, read_data_url
 from clew.foreign.conversations import (
     ForeignCall,
@@ -35,14 +35,25 @@ def read_items(
     """Return the items of a session; a message that is being written is left for the next time."""
     items: list[ForeignItem] = []
     kept: dict[str, str] = {}
+    prompt = ""
     last = len(messages) - 1
     for place, message in enumerate(messages):
         if is_growing and place == last and _is_unfinished(message):
             break
         tails = [as_text(part.data.get("tail_start_id")) for part in message.parts]
         kept[message.id] = next(filter(None, tails), "")
+        before, prompt = prompt, _read_system(message.data) or prompt
+        if prompt != before:
+            name = f"{message.id}:system"
+            items.append(make_event(prompt, name=name, at=message.at, kind="system", text=prompt))
         items += _read_message(session, message, kept)
     return items
+
+
+def _read_system(data: dict[str, Any]) -> str:
+    """Return the system prompt that some releases store with each message."""
+    told = data.get("system")
+    return "\n".join(map(as_text, as_list(told))) or as_text(told)
 
 
 def _is_unfinished(message: StoredMessage) -> bool:
