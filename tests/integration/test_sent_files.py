@@ -176,6 +176,21 @@ async def test_a_limit_is_told_before_a_file_is_sent_and_a_line_stands_for_one_t
             assert "is empty" in office.results[-1]
 
 
+async def test_a_file_of_a_person_is_fetched_again_after_a_passing_failure(
+    url: str, tmp_path: Path
+) -> None:
+    with FakeTelegram() as telegram:
+        replies = [Text("Seen.")]
+        async with open_office(tmp_path, url, replies, on_telegram(telegram)) as office:
+            telegram.fail_method("getFile", lost=False)
+            file = telegram.add_file("a.png", PICTURE)
+            telegram.post_message(document={"file_id": file, "file_name": "a.png"}, caption="Look")
+            await wait_until(lambda: telegram.list_texts(42) == ["Seen."])
+            asked = str((office.provider.requests[-1].json or {})["messages"])
+            assert "a.png" in asked
+            assert "not fetched" not in asked
+
+
 async def test_over_http_an_answer_names_its_files_which_are_fetched_by_id(
     url: str, tmp_path: Path
 ) -> None:
