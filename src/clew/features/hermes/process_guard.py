@@ -27,7 +27,6 @@ from contextlib import suppress
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-import clew
 from clew.features.hermes.discovery import PACKAGE
 from clew.record import Record
 
@@ -48,7 +47,7 @@ _SYS: Final = ("stdout", "stderr", "stdin", "excepthook", "unraisablehook", "dis
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE)
 _METHODS: Final = (property, classmethod, staticmethod)
 #: Where the code of Clew is.
-_OURS: Final = str(pathlib.Path(clew.__file__).parent) + os.sep
+_OURS: Final = str(pathlib.Path(__file__).parents[2]) + os.sep
 _PUT_BACK, _STAYS = "which was put back", "which stays so"
 
 
