@@ -169,8 +169,8 @@ _TOLD = (
         "text-unchanged",
         "an answer is delivered as it was said",
         f"{_ENGINE}/turn_log.py",
-        "kind=kind, text=text, markup=markup)",
-        'kind=kind, text=f"{text}!", markup=markup)',
+        "kind=kind, text=text, markup=markup, files",
+        'kind=kind, text=f"{text}!", markup=markup, files',
         f"{_ANSWERS}10_real_text_passes_unchanged[sqlite-Hello!]",
     ),
 )

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.payload import as_object, as_text
 from clew.foreign.homes import ForeignSecret
-from clew.foreign.readers.opencode.records import StoredMessage, StoredPart, make_session
+from clew.foreign.readers.opencode.records import OpenCodeMessage, StoredPart, make_session
 from clew.foreign.sqlite_files import list_columns
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from clew.foreign.readers.opencode.records import StoredSession
+    from clew.foreign.readers.opencode.records import OpenCodeSession
 
 #: Tables with secrets, and the column that names them.
 _SECRETS: Final = {"account": "email", "control_account": "email", "credential": "label"}
 _PLACE: Final = "opencode.db, table"
 
 
-def query_sessions(connection: sqlite3.Connection) -> tuple[list[StoredSession], dict[str, int]]:
+def query_sessions(connection: sqlite3.Connection) -> tuple[list[OpenCodeSession], dict[str, int]]:
     """Return all sessions, the oldest change first, and when the first message of each was."""
     if "id" not in list_columns(connection, "session"):
         return [], {}
@@ -30,7 +30,7 @@ def query_sessions(connection: sqlite3.Connection) -> tuple[list[StoredSession],
     return [_read_session(dict(row)) for row in rows], dict(map(tuple, first))
 
 
-def _read_session(row: dict[str, Any]) -> StoredSession:
+def _read_session(row: dict[str, Any]) -> OpenCodeSession:
     told = {
         "id": row["id"],
         "parent": row.get("parent_id"),
@@ -49,7 +49,7 @@ def parse(value: object) -> dict[str, Any]:
         return {}
 
 
-def query_messages(connection: sqlite3.Connection, session: str) -> list[StoredMessage]:
+def query_messages(connection: sqlite3.Connection, session: str) -> list[OpenCodeMessage]:
     """Return the messages of a session, with their parts."""
     parts: dict[str, list[StoredPart]] = {}
     query = "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id"
@@ -62,25 +62,25 @@ def query_messages(connection: sqlite3.Connection, session: str) -> list[StoredM
     found = [_read_message(row, parts.pop(row["id"], [])) for row in rows]
     # Parts of messages that are gone.
     lost = [
-        StoredMessage(id=name, at=found[-1].at if found else 0, data={}, parts=some)
+        OpenCodeMessage(id=name, at=found[-1].at if found else 0, data={}, parts=some)
         for name, some in parts.items()
     ]
     return [*found, *lost] or _query_newer(connection, session)
 
 
-def _read_message(row: sqlite3.Row, parts: Sequence[StoredPart]) -> StoredMessage:
+def _read_message(row: sqlite3.Row, parts: Sequence[StoredPart]) -> OpenCodeMessage:
     data = parse(row["data"])
     raw = "" if data else as_text(row["data"])
-    return StoredMessage(id=row["id"], at=row["time_created"], data=data, parts=parts, raw=raw)
+    return OpenCodeMessage(id=row["id"], at=row["time_created"], data=data, parts=parts, raw=raw)
 
 
-def _query_newer(connection: sqlite3.Connection, session: str) -> list[StoredMessage]:
+def _query_newer(connection: sqlite3.Connection, session: str) -> list[OpenCodeMessage]:
     """Return the records of the store that is to replace the other two tables: kept as events."""
     if "type" not in list_columns(connection, "session_message"):
         return []
     query = "SELECT * FROM session_message WHERE session_id = ? ORDER BY seq"
     return [
-        StoredMessage(
+        OpenCodeMessage(
             id=row["id"],
             at=row["time_created"],
             data={**parse(row["data"]), "role": f"newer:{row['type']}"},

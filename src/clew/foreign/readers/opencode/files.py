@@ -9,20 +9,20 @@ from clew.core.payload import as_list, as_object, as_text
 from clew.foreign.chat_messages import read_moment
 from clew.foreign.folders import get_nested, read_json, read_text
 from clew.foreign.jsonl import read_mtime
-from clew.foreign.readers.opencode.records import StoredMessage, StoredPart, make_session
+from clew.foreign.readers.opencode.records import OpenCodeMessage, StoredPart, make_session
 from clew.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from clew.foreign.readers.opencode.records import StoredSession
+    from clew.foreign.readers.opencode.records import OpenCodeSession
 
 
 class SessionFile(Record):
     """A session, and the folders with its messages and their parts."""
 
-    session: StoredSession
+    session: OpenCodeSession
     messages: Path
     #: The folder that has one for each message.
     parts: Path
@@ -49,7 +49,7 @@ def list_files(folder: Path) -> list[SessionFile]:
     return sorted(found, key=lambda one: (one.session.updated, one.session.id))
 
 
-def _read_session(file: Path) -> StoredSession | None:
+def _read_session(file: Path) -> OpenCodeSession | None:
     told = as_object(read_json(file))
     about = {
         "id": file.stem,
@@ -61,14 +61,14 @@ def _read_session(file: Path) -> StoredSession | None:
     return make_session(about, told.get("revert"), read_mtime(file))
 
 
-def read_messages(file: SessionFile) -> list[StoredMessage]:
+def read_messages(file: SessionFile) -> list[OpenCodeMessage]:
     """Return the messages of a session, with their parts."""
-    at, found = file.session.created, list[StoredMessage]()
+    at, found = file.session.created, list[OpenCodeMessage]()
     for path in sorted(file.messages.glob("*.json")):
         data, raw = _read(path)
         at = read_moment(get_nested(data, "time.created"), at)
         parts = [*_read_parts(file.parts / path.stem), *_list_inner(data)]
-        found.append(StoredMessage(id=path.stem, at=at, data=data, parts=parts, raw=raw))
+        found.append(OpenCodeMessage(id=path.stem, at=at, data=data, parts=parts, raw=raw))
     return found
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.foreign.homes import ForeignMemory, ForeignSkill, Found
-    from clew.foreign.readers.opencode.records import StoredMessage, StoredSession
+    from clew.foreign.readers.opencode.records import OpenCodeMessage, OpenCodeSession
 
 _SETTINGS: Final = ("opencode.json", "opencode.jsonc", "config.json")
 _LOGINS: Final = ("auth.json", "mcp-auth.json")
@@ -125,7 +125,7 @@ def _find_settings(folder: Path) -> Path:
 
 
 def _make_conversation(
-    session: StoredSession, messages: Sequence[StoredMessage], sources: dict[str, str]
+    session: OpenCodeSession, messages: Sequence[OpenCodeMessage], sources: dict[str, str]
 ) -> Iterator[ForeignConversation]:
     growing = is_recent(session.updated)
     items = read_items(session, messages, is_growing=growing)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.foreign.conversations import ForeignItem
-    from clew.foreign.readers.opencode.records import StoredMessage, StoredPart, StoredSession
+    from clew.foreign.readers.opencode.records import OpenCodeMessage, OpenCodeSession, StoredPart
 
 _ENDED: Final = ("completed", "error")
 _ABORTED: Final = "MessageAbortedError"
 
 
 def read_items(
-    session: StoredSession, messages: Sequence[StoredMessage], *, is_growing: bool
+    session: OpenCodeSession, messages: Sequence[OpenCodeMessage], *, is_growing: bool
 ) -> list[ForeignItem]:
     """Return the items of a session; a message that is being written is left for the next time."""
     items: list[ForeignItem] = []
@@ -56,14 +56,14 @@ def _read_system(data: dict[str, Any]) -> str:
     return "\n".join(map(as_text, as_list(told))) or as_text(told)
 
 
-def _is_unfinished(message: StoredMessage) -> bool:
+def _is_unfinished(message: OpenCodeMessage) -> bool:
     if message.data.get("role") == "user":
         return not message.parts
     return not (get_nested(message.data, "time.completed") or message.data.get("error"))
 
 
 def _read_message(
-    session: StoredSession, message: StoredMessage, kept: dict[str, str]
+    session: OpenCodeSession, message: OpenCodeMessage, kept: dict[str, str]
 ) -> Iterator[ForeignItem]:
     data, role = message.data, message.data.get("role")
     if session.revert and message.id >= session.revert:
@@ -84,7 +84,9 @@ def _read_message(
         yield _keep(message, message.id, kind, text)
 
 
-def _split_parts(message: StoredMessage, end: str) -> tuple[StoredMessage, Sequence[StoredPart]]:
+def _split_parts(
+    message: OpenCodeMessage, end: str
+) -> tuple[OpenCodeMessage, Sequence[StoredPart]]:
     stay = [part for part in message.parts if part.id < end]
     return replace(message, parts=stay), [part for part in message.parts if part.id >= end]
 
@@ -93,14 +95,14 @@ def _is_summary(data: dict[str, Any]) -> bool:
     return data.get("summary") is True and bool(data.get("finish")) and not data.get("error")
 
 
-def _keep(message: StoredMessage, name: str, kind: str, text: str) -> ForeignItem:
+def _keep(message: OpenCodeMessage, name: str, kind: str, text: str) -> ForeignItem:
     """Return a message as an event that keeps all of it."""
     stored = {"message": message.data or message.raw, "parts": _dump(message.parts)}
     return make_event(stored, name=name, at=message.at, kind=kind, text=text)
 
 
 def _keep_parts(
-    message: StoredMessage, parts: Sequence[StoredPart], name: str, kind: str
+    message: OpenCodeMessage, parts: Sequence[StoredPart], name: str, kind: str
 ) -> ForeignItem:
     """Return parts that are no part of a message here as one event."""
     text = next((as_text(part.data.get("text")) for part in parts if part.data.get("text")), "")
@@ -113,7 +115,7 @@ def _dump(parts: Sequence[StoredPart]) -> list[dict[str, Any]]:
     return [{"id": part.id, "data": part.data or part.raw} for part in parts]
 
 
-def _read_summary(message: StoredMessage, kept: str | None) -> Iterator[ForeignItem]:
+def _read_summary(message: OpenCodeMessage, kept: str | None) -> Iterator[ForeignItem]:
     """Yield the compaction, and before it all that is stored of its message."""
     summary = _join(message.parts, "text")
     yield _keep(message, f"{message.id}:stored", "compaction", "OpenCode: compaction")
@@ -130,7 +132,7 @@ def _join(parts: Sequence[StoredPart], kind: str) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _read_question(message: StoredMessage) -> Iterator[ForeignItem]:
+def _read_question(message: OpenCodeMessage) -> Iterator[ForeignItem]:
     said = [part for part in message.parts if _is_said(part)]
     files = [part for part in message.parts if part.data.get("type") == "file"]
     rest = [part for part in message.parts if part not in said and part not in files]
@@ -167,7 +169,7 @@ def _read_file(data: dict[str, Any]) -> ForeignFile:
     return replace(found, media_type=media_type or found.media_type)
 
 
-def _read_answer(message: StoredMessage) -> Iterator[ForeignItem]:
+def _read_answer(message: OpenCodeMessage) -> Iterator[ForeignItem]:
     said = list(_split_steps(message))
     used = _read_usage(message.data)
     for place, step in enumerate(said):
@@ -189,7 +191,7 @@ def _read_answer(message: StoredMessage) -> Iterator[ForeignItem]:
         yield make_event(error, name=f"{message.id}:error", at=message.at, kind=kind, text=text)
 
 
-def _split_steps(message: StoredMessage) -> Iterator[Sequence[StoredPart]]:
+def _split_steps(message: OpenCodeMessage) -> Iterator[Sequence[StoredPart]]:
     """Yield the parts of each request to the model; older releases have several in a message."""
     step: list[StoredPart] = []
     has_marks = any(part.data.get("type") == "step-start" for part in message.parts)
@@ -206,7 +208,7 @@ def _split_steps(message: StoredMessage) -> Iterator[Sequence[StoredPart]]:
 
 
 def _make_answer(
-    message: StoredMessage, step: Sequence[StoredPart], name: str, usage: ForeignUsage | None
+    message: OpenCodeMessage, step: Sequence[StoredPart], name: str, usage: ForeignUsage | None
 ) -> ForeignMessage:
     data = message.data
     model = filter(None, (as_text(data.get("providerID")), as_text(data.get("modelID"))))

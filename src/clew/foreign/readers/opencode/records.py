@@ -23,7 +23,7 @@ class StoredPart(Record):
     raw: str = ""
 
 
-class StoredMessage(Record):
+class OpenCodeMessage(Record):
     """A message with its parts; ``data`` is empty if it is no JSON object."""
 
     id: str
@@ -33,7 +33,7 @@ class StoredMessage(Record):
     raw: str = ""
 
 
-class StoredSession(Record):
+class OpenCodeSession(Record):
     """A session without its messages."""
 
     id: str
@@ -46,11 +46,11 @@ class StoredSession(Record):
     revert_part: str = ""
 
 
-def make_session(told: Mapping[str, Any], revert: object, created: int) -> StoredSession:
+def make_session(told: Mapping[str, Any], revert: object, created: int) -> OpenCodeSession:
     """Return a session from what is told of it."""
     back, title = as_object(revert), as_text(told.get("title"))
     created = read_moment(told.get("created"), created)
-    return StoredSession(
+    return OpenCodeSession(
         id=as_text(told.get("id")),
         title="" if _UNTITLED.match(title) else title,
         parent=as_text(told.get("parent")) or None,
@@ -61,7 +61,7 @@ def make_session(told: Mapping[str, Any], revert: object, created: int) -> Store
     )
 
 
-def find_sources(sessions: Iterable[StoredSession], begun: Mapping[str, int]) -> dict[str, str]:
+def find_sources(sessions: Iterable[OpenCodeSession], begun: Mapping[str, int]) -> dict[str, str]:
     """
     Return the session that each one was forked from.
 
