@@ -216,6 +216,7 @@ async def test_over_http_an_answer_names_its_files_which_are_fetched_by_id(
             # The terminal shows the same file.
             *_, shown = build_blocks(EntryShape(**last))
             assert "File `a.png` (10 KB)" in shown.text
+            assert f"`clew sessions file {last['session']} att_" in shown.text
 
 
 def last_conversation(path: str) -> str:

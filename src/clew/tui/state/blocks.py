@@ -158,7 +158,7 @@ def _iter_response_blocks(entry: EntryLike) -> Iterator[Block]:
             case _:
                 pass
     for number, file in enumerate(_iter_files(entry.message), len(parts)):
-        yield _make_block(entry, BlockKind.ANSWER, _describe_file(file), number)
+        yield _make_block(entry, BlockKind.ANSWER, _describe_file(file, entry.session), number)
 
 
 def _iter_files(message: object) -> Iterator[Mapping[str, Any]]:
@@ -169,14 +169,14 @@ def _iter_files(message: object) -> Iterator[Mapping[str, Any]]:
             yield cast("dict[str, Any]", one)
 
 
-def _describe_file(file: Mapping[str, Any]) -> str:
+def _describe_file(file: Mapping[str, Any], session: str) -> str:
     """Return what is shown of a file, and how it is saved, as Markdown."""
     name = str(file.get("name")).replace("`", "'")
     said = f"{file['caption']}\n\n" if file.get("caption") else ""
     size = format_size(int(file.get("size") or 0))
     return (
         f"{said}File `{name}` ({size}); to save it: "
-        f"`clew sessions file CONVERSATION {file.get('attachment')}`"
+        f"`clew sessions file {session} {file.get('attachment')}`"
     )
 
 
