@@ -37,6 +37,7 @@ PATHS = {
     "/api/conversations/{id}/turns/{turn}/calls/{call}": {"get"},
     "/api/conversations/{id}/export": {"get"},
     "/api/conversations/{id}/events": {"get"},
+    "/api/conversations/{id}/files/{file}": {"get"},
     "/api/conversations/{id}/messages": {"post"},
     "/api/conversations/{id}/rename": {"post"},
     "/api/conversations/{id}/branch": {"post"},

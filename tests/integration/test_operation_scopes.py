@@ -259,7 +259,9 @@ async def check_endpoint(
         assert (await send(http, request(endpoint, mine))).status_code in {400, 404}, what
     elif endpoint.scope.callers in (CallerKind.LOCAL, CallerKind.OWNER):
         assert (await send(http, request(endpoint, mine))).status_code == 404, what
-    elif not what.endswith(("/events", "/hooks/{name}", "/calls/{call}", "/items/{item}")):
+    elif not what.endswith(
+        ("/events", "/hooks/{name}", "/calls/{call}", "/items/{item}", "/files/{file}")
+    ):
         shown = await send(http, request(endpoint, mine))
         assert shown.status_code not in {401, 404}, what
         assert "of the owner" not in shown.text, what
