@@ -16,6 +16,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from clew.agent import known_secrets
+from clew.cli.entry_point import EXIT_LIMIT
 from clew.cli.gateway import SHUTDOWN_LIMIT
 from clew.core.redaction import Redactor
 from tests import declared, forking, in_turn, postgres, sent, tool_schemas
@@ -110,8 +111,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         raise
     sent.compare(item)
     declared.check()
-    # It would end this process, seconds later, in the middle of another test.
-    assert not any(one.name == SHUTDOWN_LIMIT for one in threading.enumerate())
+    # They would end this process, seconds later, in the middle of another test.
+    assert not {SHUTDOWN_LIMIT, EXIT_LIMIT} & {one.name for one in threading.enumerate()}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import runpy
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -68,14 +68,11 @@ def test_a_provider_that_cannot_be_asked_elsewhere_is_refused(
     assert "model.base_url cannot be used with openai-codex" in capsys.readouterr().err
 
 
-def test_the_interpreter_runs_the_program_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["clew", "--version"])
-    with pytest.raises(SystemExit) as done:
-        runpy.run_module("clew", run_name="__main__")
-    assert done.value.code == 0
-    assert "clew " in capsys.readouterr().out
+def test_the_interpreter_runs_the_program_too() -> None:
+    # In a process of its own, since the entry point ends the one that it runs in.
+    command = [sys.executable, "-m", "clew", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "clew " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ EXIT_GATEWAY_RUNNING: Final = 3
 EXIT_INTERRUPTED: Final = 130
 #: Seconds that threads have to end once the command has.
 EXIT_SECONDS: Final = 5.0
+#: Name of the thread that ends the process then.
+EXIT_LIMIT: Final = "exit limit"
 _STDERR: Final = 2
 #: Failures that print one sentence; anything else is a bug and prints its traceback.
 EXPECTED: Final = (ClewError, click.ClickException, click.Abort, KeyboardInterrupt, BrokenPipeError)
@@ -50,7 +52,7 @@ def main() -> NoReturn:
 def _limit_exit(code: int) -> None:
     """End the process also where threads of plugins and libraries would keep it running."""
     if threading.active_count() > 1:
-        threading.Thread(target=_exit_later, args=(code,), name="exit", daemon=True).start()
+        threading.Thread(target=_exit_later, args=(code,), name=EXIT_LIMIT, daemon=True).start()
 
 
 def _exit_later(code: int) -> None:
