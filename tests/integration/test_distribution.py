@@ -15,6 +15,7 @@ from clew.store.contract import Tx
 from tests.killing.killer import job_name
 from tests.line.points import PointedStore
 from tests.line.world import open_world
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -165,12 +166,14 @@ async def test_each_transaction_of_a_turn_touches_one_conversation(world: World)
 async def test_a_plain_turn_has_three_commits(world: World) -> None:
     store = world.store
     assert isinstance(store, Recording)
+    # Its jobs run beside the first turns of a process.
+    await wait_until(lambda: "owners.end_lost_owners" in store.written, "the first maintenance")
     for text in ("a:", "b:"):
         # The first one gives the conversation a title as well.
         before = len(store.written)
         await world.idle((await world.say(text)).conversation_id)
         await world.engine.wait_until_idle()
-    # Beside it, what is due is kept in order, and messages are indexed.
+    # Beside it, messages are indexed.
     aside = ("maintenance.", "search.")
     of_a_turn = [job for job in store.written[before:] if not job.startswith(aside)]
     assert of_a_turn == ["submissions.submit_input", "turns.begin_work", "turns.finish_turn"]
