@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+#: Seconds of each answer in which frames are measured: asking for each costs frames.
+MEASURED = 10
 MINUTES = int(os.environ.get("CLEW_SOAK_MINUTES", "60"))
 PERIODS = 12
 #: Megabytes by which the memory may grow; milliseconds of a frame, 95 of 100.
@@ -65,10 +67,10 @@ def _stream(page: Page) -> Iterator[tuple[int, int, float, float, float]]:
 
 
 def _answer(page: Page) -> list[float]:
-    """Have one answer, of a minute, and return its frames."""
+    """Have one answer, of a minute, and return the frames of its beginning."""
     page.locator("#composer").fill("go")
     page.locator("#composer").press("Enter")
     page.locator(".live").wait_for()
-    frames: list[float] = page.evaluate(dashboard.FRAMES, 50)
+    frames: list[float] = page.evaluate(dashboard.FRAMES, MEASURED)
     page.get_by_role("button", name="Send message").wait_for(timeout=120_000)
     return frames
