@@ -22,6 +22,7 @@ from clew.core.export_format.id_remap import IdRemapper
 from clew.core.export_format.schema import decode_line
 from clew.core.export_format.sealed_lines import parse_line
 from clew.core.ids import ConversationId
+from clew.engine.import_pace import ImportPace
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
 from clew.record import Record
 from clew.store.transactions import imports, owners
@@ -165,6 +166,7 @@ class ConversationImporter:
         self._store, self._version, self._on_entries = store, version, on_entries
         self._owner: OwnerId = ids.new_owner_id()
         self._budget = _FIRST_SLICE
+        self._pace = ImportPace(store, self._owner)
 
     @asynccontextmanager
     async def register_owner(self) -> AsyncGenerator[ConversationImporter]:
@@ -296,6 +298,7 @@ class ConversationImporter:
         opening = imports.ImportStart(conversation=conversation, first=first, owner=self._owner)
         if more is None:
             after = await self._store.write(imports.import_conversation, opening, begin, after=had)
+            await self._pace.rest_if_shared()
         else:
             after = await self._append_slices(opening, chain([begin, more], slices), had)
         return _build_result(section, result, entries=after - had)
@@ -318,6 +321,7 @@ class ConversationImporter:
         took = max(time.monotonic() - began, 0.001)
         wanted = int(len(batch) * _SLICE_SECONDS / took)
         self._budget = min(max(wanted, _MIN_SLICE), max(2 * self._budget, _MIN_SLICE), _MAX_SLICE)
+        await self._pace.rest_if_shared()
         return after
 
     def _iter_slices(self, records: Iterator[TypedRecord]) -> Iterator[list[TypedRecord]]:
