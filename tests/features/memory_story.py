@@ -10,11 +10,18 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from clew.core.route import Route, local_route
+from clew.core.session import COMPRESSION
+from clew.testing import Text
+from tests.contract.lifecycle.doubles import SUMMARY
+from tests.features.delegation_world import obey
 from tests.features.memory_world import open_memory
+from tests.killing.plans import SUMMARISE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clew.store.contract import Tx
+    from clew.testing import ProviderRequest, Reply
     from tests.features.memory_world import MemoryWorld
 
 #: Each talks on a front of its own, Ann at the operator's terminal; ``team`` is a group of all.
@@ -29,6 +36,11 @@ THINGS: Final = (
     *("violin", "lantern", "teapot", "window", "mattress", "helmet", "compass", "drawer", "oven"),
 )
 PLACES: Final = ("in Rome", "at work", "of his mother", "for winter", "from school", "on the roof")
+#: Said before a compaction, so that there is something to leave out.
+_LONG: Final = "a long story " * 500
+#: Tokens of the model's window.
+_WINDOW: Final = 16_000
+_FACT: Final = re.compile(r"The key of the [a-z ]+ is \w+\.")
 _VALUE: Final = re.compile(r"\b(ann|ben|cem|team)x\d{4}\b")
 
 
@@ -37,6 +49,7 @@ class StoryEnd:
     """What came of a story."""
 
     questions: int = 0
+    #: Sessions that ended with a summary of what was said in them.
     compactions: int = 0
     restarts: int = 0
     corrections: int = 0
@@ -77,12 +90,15 @@ class Story:
         random, day = Random(self.seed), 0
         while day < self.days:
             async with AsyncExitStack() as stack:
-                world = await stack.enter_async_context(open_memory(home, url))
+                world = await stack.enter_async_context(
+                    open_memory(home, url, _answer, window=_WINDOW)
+                )
                 seen, last = 0, min(day + 7, self.days)
                 while day < last:
                     seen = await self._live_day(world, random, day, seen)
                     day += 1
                 await world.check()
+                self.end.compactions = await world.store.read(_count_compactions)
                 self.end.requests += len(world.sent)
             self.end.restarts += day < self.days
         return self.end
@@ -95,19 +111,22 @@ class Story:
             if random.random() < 0.2:
                 await world.command("/new", ROUTES[name])
         names = list(ROUTES)
+        if day % 3 == 0:
+            seen = await self._compact(world, names[day % len(names)], seen)
         for number in range(
             day * self.questions // self.days, (day + 1) * self.questions // self.days
         ):
             who = names[number % len(names)]
             await self._ask(world, random, who)
             seen = self._look(world, who, seen)
-        who = names[day % len(names)]
-        if day % 3 == 2:
-            await world.command("/compact", ROUTES[who])
-            await world.settle()
-            self.end.compactions += 1
-            seen = self._look(world, who, seen)
         return seen
+
+    async def _compact(self, world: MemoryWorld, who: str, seen: int) -> int:
+        for _ in range(3):
+            await world.say(_LONG, ROUTES[who])
+        await world.command("/compact", ROUTES[who])
+        await world.settle()
+        return self._look(world, who, seen)
 
     async def _say_something(self, world: MemoryWorld, random: Random, name: str) -> None:
         facts, roll = self.known[name], random.random()
@@ -165,3 +184,15 @@ class Story:
                 if value in self.gone:
                     self.end.leaks.append(f"{name} was told {value}, which was forgotten")
         return len(world.sent)
+
+
+def _answer(request: ProviderRequest) -> Reply:
+    """Do as the message says; a summary has every fact that it was made from."""
+    if not request.user_texts[0].startswith(SUMMARISE):
+        return obey(request)
+    found = dict.fromkeys(_FACT.findall(request.last_user_text))
+    return Text("\n".join([SUMMARY, "", "## Facts", *(f"- {one}" for one in found)]))
+
+
+def _count_compactions(t: Tx) -> int:
+    return t.fetch_value("SELECT count(*) FROM session WHERE end_reason = $1", COMPRESSION)

@@ -122,8 +122,9 @@ async def open_memory(
     settings: MemorySettings | None = None,
     more: Mapping[str, Register] = MappingProxyType({}),
     with_tables: bool = True,
+    window: int | None = None,
 ) -> AsyncGenerator[MemoryWorld]:
-    """Open a gateway that remembers, with ``more`` features by their names."""
+    """Open a gateway that remembers, with ``more`` features, and a model with this window."""
     features = Features()
     features.register("memory", memory.register)
     for name, register in more.items():
@@ -144,6 +145,7 @@ async def open_memory(
             made = replace(settings_for(home, provider=provider), loaded_features=features)
             if settings is not None:
                 made = replace(made, sections={**made.sections, "memory": settings})
+            made = replace(made, model=replace(made.model, context_window=window))
             features.bind_settings(made)
             services = build_services(made, store, features)
             async with Engine(services, role="test", version="0") as engine:
