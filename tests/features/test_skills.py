@@ -276,6 +276,13 @@ async def test_while_a_skill_is_loaded_calls_that_it_does_not_list_ask_whatever_
         await world.command(f"/approve {question.id}")
         await world.engine.wait_for_input(asked)
         assert len(await world.facts()) == 2
+        await world.command("/branch")
+        await world.engine.submit(do(("remember", {"fact": "Ann has a cat."})), target=HOME)
+        question = await world.question()
+        assert question.why == "the skill only does not list it", "a branch goes on under it"
+        await world.command(f"/deny {question.id}")
+        await world.settle()
+        assert len(await world.facts()) == 2
         assert (await world.call("remember", OTHER, fact="Bob sings.")).startswith("Remembered")
         await world.command("/skills unload only")
         assert (await world.call("remember", fact="Cid swims.")).startswith("Remembered")

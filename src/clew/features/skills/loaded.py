@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from clew.core.ids import ConversationId
+from clew.core.session import BRANCH
 from clew.errors import NotFound
 from clew.record import Record
 from clew.store.records import RecordQuery
@@ -55,6 +56,38 @@ def record_loaded(t: Tx, conversation: ConversationId, skill: Skill) -> None:
         skill.digest,
         None if listed is None else json.dumps(listed),
         t.now,
+    )
+
+
+def is_new_branch(t: Tx, conversation: ConversationId) -> bool:
+    """Return whether a conversation was branched from another, and has told its model nothing."""
+    return t.exists(
+        """
+        SELECT 1 FROM session s WHERE s.conversation_id = $1 AND s.opened_by = $2
+            AND NOT EXISTS (
+                SELECT 1 FROM session o
+                WHERE o.conversation_id = $1 AND o.instructions IS NOT NULL
+            )
+        """,
+        conversation,
+        BRANCH,
+    )
+
+
+def copy_loaded(t: Tx, branch: ConversationId) -> None:
+    """Have the skills that were in force where a conversation was branched be so in the branch."""
+    t.execute(
+        """
+        INSERT INTO skills_loaded (conversation, name, source, digest, tools, at)
+        SELECT c.id, l.name, l.source, l.digest, l.tools, l.at
+        FROM conversation c JOIN skills_loaded l ON l.conversation = c.origin
+        WHERE c.id = $1 AND l.at <= COALESCE(
+            (SELECT e.created_at FROM entry e
+                WHERE e.conversation_id = c.origin AND e.seq = c.origin_seq),
+            c.created_at)
+        ON CONFLICT (conversation, name) DO NOTHING
+        """,
+        branch,
     )
 
 

@@ -31,6 +31,8 @@ async def render(context: TurnContext) -> str | None:
     found = list(library.shelf.skills.values())
     if await services.store.read(trust.has_news, found):
         await services.store.write(trust.record_seen, found)
+    if await services.store.read(loaded.is_new_branch, context.conversation):
+        await services.store.write(loaded.copy_loaded, context.conversation)
     active = await services.store.read(loaded.list_loaded, context.conversation)
     budget = compute_budget(services.settings.model.context_window)
     parts = [render_catalogue(library.listed, budget=budget), render_in_force(library, active)]
