@@ -27,7 +27,8 @@ HOW_TO: Final = {
         "search-the-web send-files"
     ),
     "Chat platforms": (
-        "connect-telegram connect-discord connect-slack connect-mattermost connect-a-webhook "
+        "connect-telegram connect-discord connect-slack connect-mattermost "
+        "connect-whatsapp connect-a-webhook "
         "several-agents"
     ),
     "Let it work": "schedule-work delegate-work pursue-a-goal remember skills use-mcp-servers",

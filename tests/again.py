@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Platforms beside Discord and Telegram.
+_OTHERS: Final = "(slack|mattermost|webhook|whatsapp|signal)"
 #: What the id of a test contains, as a regular expression, and what proves the same.
 PROVED_ELSEWHERE: Final[Mapping[str, str]] = {
     r"test_workspace_conformance\.py::.*test_(?!commands_and_files|bytes_round|writes_go|exists)": (
@@ -48,10 +50,10 @@ PROVED_ELSEWHERE: Final[Mapping[str, str]] = {
     r"test_the_next_request_takes_turns_after\[(?!compacted|failed).*-(messages|responses)\]": (
         "the same ways with the format of chat"
     ),
-    r"test_a_kill_(around_a_del|while_an_answer_is_shown).*\[(slack|mattermost|webhook)\]": (
+    rf"test_a_kill_(around_a_del|while_an_answer_is_shown).*\[{_OTHERS}\]": (
         "Discord here, Telegram below; all in `make soak channels`"
     ),
-    r"test_kills_on_a_bad_day_lose_and_double_nothing.*\[(slack|mattermost|webhook)\]": "as above",
+    rf"test_kills_on_a_bad_day_lose_and_double_nothing.*\[{_OTHERS}\]": "as above",
     r"test_every_invariant_holds_whatever_owners_and_fate_do\[postgres\]": (
         "SQLite; both in `make soak state-machine`"
     ),

@@ -19,6 +19,7 @@ from clew.testing.mattermost import FakeMattermost
 from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram
 from clew.testing.webhook import FakeWebhook
+from clew.testing.whatsapp import FakeWhatsApp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -45,6 +46,8 @@ class Fake(abc.ABC):
     settings: Mapping[str, object]
     #: True if the platform sends a key once, or can tell what has arrived: then nothing repeats.
     exact: bool = False
+    #: True if the platform tells of what has arrived: then only what did not is repeated.
+    tells: bool = False
     #: The address for the API, for platforms that call it; else any or none.
     port: int | None = None
 
@@ -177,6 +180,12 @@ def _discord(faults: FaultInjector | None) -> Generator[Fake]:
         yield _Discord(discord)
 
 
+def _find_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
 class _Webhook(Fake):
     name = "webhook"
     exact = True
@@ -184,8 +193,7 @@ class _Webhook(Fake):
     def __init__(self, webhook: FakeWebhook) -> None:
         self._webhook = webhook
         self.settings = {"base_url": webhook.answers_url, "secret": webhook.secret}
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = _find_free_port()
         self.served_at(f"http://127.0.0.1:{self.port}")
 
     def say(self, text: str, *, user: int) -> None:
@@ -249,10 +257,48 @@ def _mattermost(faults: FaultInjector | None) -> Generator[Fake]:
         yield _Mattermost(mattermost)
 
 
+class _WhatsApp(Fake):
+    name = "whatsapp"
+    tells = True
+
+    def __init__(self, whatsapp: FakeWhatsApp) -> None:
+        self._whatsapp = whatsapp
+        self.settings = {"base_url": whatsapp.url, **whatsapp.settings}
+        self.port = _find_free_port()
+        self.served_at(f"http://127.0.0.1:{self.port}")
+
+    def say(self, text: str, *, user: int) -> None:
+        self._whatsapp.post_message(text, user=str(user))
+
+    def seen(self) -> Sequence[Seen]:
+        return [Seen(int(one.to), one.text) for one in self._whatsapp.sent]
+
+    def files(self) -> Sequence[SentBytes]:
+        return [one.file for one in self._whatsapp.sent if one.file is not None]
+
+    @property
+    def calls(self) -> int:
+        return self._whatsapp.calls
+
+    @property
+    def waiting(self) -> int:
+        return self._whatsapp.pending_count
+
+    def served_at(self, url: str) -> None:
+        self._whatsapp.set_target(f"{url}/whatsapp/whatsapp")
+
+
+@contextmanager
+def _whatsapp(faults: FaultInjector | None) -> Generator[Fake]:
+    with FakeWhatsApp(faults=faults) as whatsapp:
+        yield _WhatsApp(whatsapp)
+
+
 FAKES: Mapping[str, Callable[[FaultInjector | None], AbstractContextManager[Fake]]] = {
     "telegram": _telegram,
     "slack": _slack,
     "discord": _discord,
     "webhook": _webhook,
     "mattermost": _mattermost,
+    "whatsapp": _whatsapp,
 }

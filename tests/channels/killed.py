@@ -109,7 +109,8 @@ class Row:
 
     def wanted(self, place: str) -> tuple[str, ...]:
         """Return the messages that people must see for the answer."""
-        return ONCE if self._fake.exact else self._points[place]
+        wanted = ONCE if self._fake.exact else self._points[place]
+        return ONCE if self._fake.tells and wanted == TWICE else wanted
 
     def seen(self, place: str) -> tuple[str, ...]:
         """Return the messages that people see."""

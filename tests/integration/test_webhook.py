@@ -17,6 +17,11 @@ from clew.api.app import create_app
 from clew.api.builtin_operations import create_registry
 from clew.config.secret import Secret
 from clew.core.health import ChannelHealth, ChannelState
+from clew.core.webhook_registry import (
+    WebhookRegistry,
+    WebhookRequest,
+    WebhookResponse,
+)
 from clew.errors import SettingsError
 from clew.features.webhooks.endpoint import make_endpoint
 from clew.features.webhooks.settings import read_webhook_settings
@@ -25,11 +30,6 @@ from clew.features.webhooks.signing import (
     TIMESTAMP_HEADER,
     decode_secret,
     sign_request,
-)
-from clew.features.webhooks.webhook_registry import (
-    WebhookRegistry,
-    WebhookRequest,
-    WebhookResponse,
 )
 from clew.gateway.channel import ChannelConfig
 from clew.testing.telegram import FaultInjector

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.config.secret import Secret
 from clew.core.route import Route
+from clew.core.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.features.webhooks.channel import open_webhook_channel
-from clew.features.webhooks.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.gateway.channel import Channel, ChannelConfig
 from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.webhook import FakeWebhook

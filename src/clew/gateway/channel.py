@@ -58,6 +58,8 @@ class ChannelCapabilities(Record):
     key_lifetime: float = math.inf
     #: ``find_message`` can tell whether a message has arrived.
     read_back: bool = False
+    #: ``find_message`` knows the messages of which the platform has told; others may have arrived.
+    receipts: bool = False
     #: Ids of messages are numbers that grow, for those of people and the agent's alike.
     ordered_ids: bool = False
     #: Seconds between two calls to one chat, by kind of chat; an edit waits at least a second.
@@ -202,7 +204,7 @@ class Channel(abc.ABC):
         """
         Return the id of the message that ``send`` tried to send, if it arrived.
 
-        Requires the capability ``read_back``.
+        Requires the capability ``read_back`` or ``receipts``.
         """
         raise NotImplementedError
 

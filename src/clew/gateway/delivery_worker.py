@@ -176,7 +176,8 @@ class DeliverySender:
         body = json.loads(chunk.body)
         key = f"{delivery.id}:{chunk.position}"
         unknown = chunk.state is DeliveryState.UNKNOWN
-        if unknown and body["edit"] is None and self._channel.capabilities.read_back:
+        can = self._channel.capabilities
+        if unknown and body["edit"] is None and (can.read_back or can.receipts):
             found = await self._line.find_message(route, body["chunk"], key=key)
             if found is not None:
                 return await self._record_delivered(delivery, chunk, found)

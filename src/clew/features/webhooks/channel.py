@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
+from clew.core.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 from clew.errors import (
     ChannelError,
     NotDelivered,
@@ -19,10 +18,10 @@ from clew.errors import (
 from clew.features.webhooks import codec
 from clew.features.webhooks.settings import read_webhook_settings
 from clew.features.webhooks.signing import WebhookRejected, sign_request, verify_request
-from clew.features.webhooks.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.detached_calls import DetachedCalls
 from clew.gateway.http import parse_retry_after
+from clew.gateway.pushed_events import PushedEvents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -31,15 +30,13 @@ if TYPE_CHECKING:
     from clew.core.channel_events import ButtonPressed, ChannelEvent, OutboundMessage
     from clew.core.route import Route
     from clew.core.sent_files import SentFile
+    from clew.core.webhook_registry import WebhookRegistry, WebhookRequest
     from clew.features.webhooks.settings import WebhookSettings
-    from clew.features.webhooks.webhook_registry import WebhookRegistry, WebhookRequest
     from clew.gateway.channel import ChannelConfig
 
 
-#: Seconds for which a request waits until its event is stored.
-STORE_TIMEOUT = 20.0
-#: Seconds between two keepalive batches, and for a request.
-KEEPALIVE_INTERVAL, REQUEST_TIMEOUT = 30.0, 20.0
+#: Seconds for a request.
+REQUEST_TIMEOUT = 20.0
 #: Bytes of the largest file: it is sent as base64 in JSON.
 _MAX_FILE_BYTES = 10_000_000
 #: Seconds to wait where the other side names no time.
@@ -55,14 +52,6 @@ def open_webhook_channel(config: ChannelConfig, webhooks: WebhookRegistry) -> Ch
     :raises SettingsError: if a setting is missing or invalid
     """
     return WebhookChannel(config, read_webhook_settings(config), webhooks)
-
-
-class _PendingEvent:
-    """An event, and the request that waits until it is stored."""
-
-    def __init__(self, event: ChannelEvent) -> None:
-        self.event = event
-        self.stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class WebhookChannel(Channel):
@@ -85,9 +74,7 @@ class WebhookChannel(Channel):
             idempotent=True,
         )
         self._config, self._settings, self._webhooks = config, settings, webhooks
-        self._incoming: asyncio.Queue[_PendingEvent] = asyncio.Queue()
-        #: Yielded, and not confirmed as stored.
-        self._unconfirmed: list[_PendingEvent] = []
+        self._pushed = PushedEvents()
         self._http: httpx2.AsyncClient | None = None
         self._calls = DetachedCalls()
         webhooks.declare_webhook(config.name)
@@ -104,9 +91,7 @@ class WebhookChannel(Channel):
         traceback: TracebackType | None,
     ) -> None:
         self._webhooks.unregister_handler(self.account, self._receive_request)
-        self._unconfirmed += _drain_queue(self._incoming)
-        for handed in self._unconfirmed:
-            handed.stored.cancel()
+        self._pushed.close()
         await self._calls.cancel_all()
         if self._http is not None:
             await self._http.aclose()
@@ -121,25 +106,10 @@ class WebhookChannel(Channel):
             event = codec.parse_event(request.body, signed, label=self._config.label)
         except WebhookRejected as error:
             return WebhookResponse(status=error.status, code=error.code, message=error.message)
-        handed = _PendingEvent(event)
-        self._incoming.put_nowait(handed)
-        # Not stored in time: it may be stored later, and a redelivery is recognised.
-        await asyncio.wait({handed.stored}, timeout=STORE_TIMEOUT)
-        stored = handed.stored.done() and not handed.stored.cancelled()
-        return ACCEPTED_RESPONSE if stored else WEBHOOK_NOT_READY
+        return ACCEPTED_RESPONSE if await self._pushed.push([event]) else WEBHOOK_NOT_READY
 
-    async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(KEEPALIVE_INTERVAL):
-                    self._unconfirmed.append(await self._incoming.get())
-            self._unconfirmed += _drain_queue(self._incoming)
-            yield [handed.event for handed in self._unconfirmed]
-            # The next batch was requested: these are stored.
-            for handed in self._unconfirmed:
-                if not handed.stored.done():
-                    handed.stored.set_result(None)
-            self._unconfirmed.clear()
+    def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
+        return self._pushed.receive()
 
     # Outgoing
 
@@ -186,10 +156,6 @@ class WebhookChannel(Channel):
         if error := _to_channel_error(answer.status_code, answer.headers):
             raise error
         return answer
-
-
-def _drain_queue(waiting: asyncio.Queue[_PendingEvent]) -> list[_PendingEvent]:
-    return [waiting.get_nowait() for _ in range(waiting.qsize())]
 
 
 def _read_message_id(answer: httpx2.Response) -> str | None:

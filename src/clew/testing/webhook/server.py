@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import time
-from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-import httpx2
 
 from clew.features.webhooks.signing import (
     ID_HEADER,
@@ -20,17 +16,15 @@ from clew.features.webhooks.signing import (
     verify_request,
 )
 from clew.record import Record
-from clew.testing.fake_platform import FakePlatform, FakeResponse, Json
-from clew.testing.faults import CallFault, FaultInjector
+from clew.testing.event_poster import EventPoster
+from clew.testing.fake_platform import FakeResponse, Json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from clew.testing.faults import FaultInjector
     from clew.testing.provider.http import HttpRequest
-
-#: Seconds between two attempts to post an event.
-_RETRY_PAUSE = 0.05
 
 
 class WebhookMessage(Record):
@@ -44,7 +38,7 @@ class WebhookMessage(Record):
     data: Json
 
 
-class FakeWebhook(FakePlatform):
+class FakeWebhook(EventPoster):
     """
     Plays the program behind one webhook, on loopback.
 
@@ -68,15 +62,11 @@ class FakeWebhook(FakePlatform):
         super().__init__(faults=faults, log=log)
         self.secret = secret
         self._ids = itertools.count(1)
-        self._target: str | None = None
-        self._pending_events: deque[tuple[str, bytes]] = deque()
         self._sent: dict[str, WebhookMessage] = {}
         self._throttled: dict[str, float] = {}
         self._refused: set[str] = set()
         #: Answers to pressed buttons.
         self.button_answers: list[Json] = []
-        #: Status of each posted event, in order; 0 where there was no response.
-        self.statuses: list[int] = []
 
     @property
     def answers_url(self) -> str:
@@ -109,79 +99,11 @@ class FakeWebhook(FakePlatform):
         """Queue an event for posting; return its id."""
         id_ = f"evt_{next(self._ids)}"
         told = {"type": kind, "timestamp": datetime.now(UTC).isoformat(), "data": dict(data)}
-        with self._lock:
-            self._pending_events.append((id_, json.dumps(told, ensure_ascii=False).encode()))
+        self._queue_event(id_, json.dumps(told, ensure_ascii=False).encode())
         return id_
 
-    @property
-    def pending_count(self) -> int:
-        """Return the number of events that are not stored."""
-        with self._lock:
-            return len(self._pending_events)
-
     def sign_headers(self, id_: str, body: bytes) -> Mapping[str, str]:
-        """Return the headers of a request that is sent now."""
         return sign_request(decode_secret(self.secret), id_=id_, at=int(time.time()), body=body)
-
-    async def post_events(
-        self, hand_in: Callable[[Mapping[str, str], bytes], Awaitable[int]]
-    ) -> None:
-        """Post events, indefinitely; ``hand_in`` posts one and returns the status."""
-        while True:
-            with self._lock:
-                first = self._pending_events[0] if self._pending_events else None
-            if first is None:
-                await asyncio.sleep(0.005)
-            elif await self._post_event(hand_in, *first):
-                with self._lock:
-                    self._pending_events.popleft()
-            else:
-                await asyncio.sleep(_RETRY_PAUSE)
-
-    async def _post_event(
-        self, hand_in: Callable[[Mapping[str, str], bytes], Awaitable[int]], id_: str, body: bytes
-    ) -> bool:
-        fault = self._draw_fault()
-        if fault is CallFault.CUT:
-            return False
-        try:
-            status = await hand_in(self.sign_headers(id_, body), body)
-        except (httpx2.HTTPError, OSError):
-            status = 0
-        self.statuses.append(status)
-        return 200 <= status < 300 and fault is not CallFault.LOST
-
-    def _draw_fault(self) -> CallFault:
-        """Draw a random fault; planned faults apply to the answers only."""
-        with self._lock:
-            if self.faults.draw_chance(self.faults.cut):
-                return CallFault.CUT
-            return (
-                CallFault.LOST
-                if self.faults.draw_chance(self.faults.duplicated)
-                else CallFault.NONE
-            )
-
-    def set_target(self, url: str) -> None:
-        """Post events to this URL from now on."""
-        first, self._target = self._target is None, url
-        if first:
-            self._loop.call_soon_threadsafe(self._start_posting)
-
-    def _start_posting(self) -> None:
-        # Ends with the connections, when the server stops.
-        task = self._loop.create_task(self._post_to_target())
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-
-    async def _post_to_target(self) -> None:
-        async with httpx2.AsyncClient(timeout=30) as client:
-
-            async def hand_in(headers: Mapping[str, str], body: bytes) -> int:
-                assert self._target is not None
-                return (await client.post(self._target, content=body, headers=headers)).status_code
-
-            await self.post_events(hand_in)
 
     # Results
 

@@ -18,6 +18,8 @@ class WebhookRequest(Record):
     #: Names in lower case.
     headers: Mapping[str, str]
     body: bytes
+    #: Parameters of a GET request, by which a platform checks the address.
+    query: Mapping[str, str] | None = None
 
 
 class WebhookResponse(Record):
