@@ -17,11 +17,6 @@ from clew.api.app import create_app
 from clew.api.builtin_operations import create_registry
 from clew.config.secret import Secret
 from clew.core.health import ChannelHealth, ChannelState
-from clew.core.webhook_registry import (
-    WebhookRegistry,
-    WebhookRequest,
-    WebhookResponse,
-)
 from clew.errors import SettingsError
 from clew.features.webhooks.endpoint import make_endpoint
 from clew.features.webhooks.settings import read_webhook_settings
@@ -32,6 +27,11 @@ from clew.features.webhooks.signing import (
     sign_request,
 )
 from clew.gateway.channel import ChannelConfig
+from clew.plugin.webhook_registry import (
+    WebhookRegistry,
+    WebhookRequest,
+    WebhookResponse,
+)
 from clew.testing.telegram import FaultInjector
 from clew.testing.webhook import FakeWebhook
 from tests.channels.desk import Plain, echo, serving, table, until

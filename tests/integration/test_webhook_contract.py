@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from clew.config.secret import Secret
 from clew.core.route import Route
-from clew.core.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.features.webhooks.channel import open_webhook_channel
 from clew.gateway.channel import Channel, ChannelConfig
+from clew.plugin.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.webhook import FakeWebhook
 

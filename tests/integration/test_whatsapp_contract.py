@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from clew.config.secret import Secret
 from clew.core.route import Route
-from clew.core.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.features.whatsapp.channel import open_whatsapp_channel
 from clew.gateway.channel import Channel, ChannelConfig, MemoryChannelStorage
+from clew.plugin.webhook_registry import WebhookRegistry, WebhookRequest
 from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.whatsapp import FakeWhatsApp
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from clew.api.problems import INVALID_REQUEST, SERVER_ERROR, Problem
 from clew.api.request_body import read_body
 from clew.core.health import ChannelState
-from clew.core.webhook_registry import WebhookRequest
+from clew.plugin.webhook_registry import WebhookRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.api.http_call import HttpCall
-    from clew.core.webhook_registry import WebhookRegistry, WebhookResponse
+    from clew.plugin.webhook_registry import WebhookRegistry, WebhookResponse
 
 #: Seconds for which a request waits for a channel that is connecting.
 _CONNECT_TIMEOUT: Final = 10.0

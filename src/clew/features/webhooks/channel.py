@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
-from clew.core.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 from clew.errors import (
     ChannelError,
     NotDelivered,
@@ -22,6 +21,7 @@ from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.detached_calls import DetachedCalls
 from clew.gateway.http import parse_retry_after
 from clew.gateway.pushed_events import PushedEvents
+from clew.plugin.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from clew.core.channel_events import ButtonPressed, ChannelEvent, OutboundMessage
     from clew.core.route import Route
     from clew.core.sent_files import SentFile
-    from clew.core.webhook_registry import WebhookRegistry, WebhookRequest
     from clew.features.webhooks.settings import WebhookSettings
     from clew.gateway.channel import ChannelConfig
+    from clew.plugin.webhook_registry import WebhookRegistry, WebhookRequest
 
 
 #: Seconds for a request.

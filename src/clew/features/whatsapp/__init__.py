@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.webhook_registry import WebhookRegistry
 from clew.features.whatsapp.settings import OPTIONS as OPTIONS
+from clew.plugin.webhook_registry import WebhookRegistry
 
 if TYPE_CHECKING:
     from clew.gateway.channel import Channel, ChannelConfig

@@ -9,7 +9,6 @@ import structlog
 
 from clew.core.channel_events import MessageReceived
 from clew.core.payload import as_object
-from clew.core.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 from clew.errors import NotDelivered, NotSent, OutcomeUnknown, SettingsError
 from clew.features.whatsapp import codec, messages
 from clew.features.whatsapp.failures import WindowClosed, explain_error
@@ -22,6 +21,7 @@ from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.http import PlatformHttp
 from clew.gateway.ignored_events import IgnoredEventLog
 from clew.gateway.pushed_events import PushedEvents
+from clew.plugin.webhook_registry import WEBHOOK_NOT_READY, WebhookResponse
 from clew.record import replace
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     )
     from clew.core.route import Route
     from clew.core.sent_files import SentFile
-    from clew.core.webhook_registry import WebhookRegistry, WebhookRequest
     from clew.features.whatsapp.codec import Receipt
     from clew.features.whatsapp.settings import WhatsAppSettings
     from clew.gateway.channel import ChannelConfig
+    from clew.plugin.webhook_registry import WebhookRegistry, WebhookRequest
 
 log = structlog.get_logger(__name__)
 

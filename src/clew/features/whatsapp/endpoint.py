@@ -14,7 +14,7 @@ from clew.api.webhook_dispatch import dispatch_webhook, respond_with_problem
 if TYPE_CHECKING:
     from clew.api.http_call import HttpCall
     from clew.api.schemas import EmptyInput
-    from clew.core.webhook_registry import WebhookRegistry
+    from clew.plugin.webhook_registry import WebhookRegistry
 
 _PATH = "/whatsapp/{name}"
 
