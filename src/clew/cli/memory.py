@@ -21,7 +21,7 @@ from clew.clock import now_millis
 from clew.core.ids import IdGenerator
 from clew.core.scope import LOCAL, Scope
 from clew.errors import UsageError
-from clew.features.memory import facts, front, importing, operations, writing
+from clew.features.memory import facts, front, importing, links, operations, writing
 from clew.features.memory.markdown import write_markdown
 
 if TYPE_CHECKING:
@@ -174,6 +174,33 @@ def forget(program: CliContext, *, name: str, scope: str, as_json: bool) -> None
         print_json({"remark": done.describe(), "sources": list(done.sources)})
         return
     get_outputs()[0].write(f"{done.describe()}\n")
+
+
+@memory.command(
+    epilog=format_examples(
+        "clew memory proposed", "clew memory proposed accept 1 3", "clew memory proposed none"
+    )
+)
+@click.argument("answer", nargs=-1)
+@_scope_option
+@json_option
+@pass_cli_context
+def proposed(program: CliContext, *, answer: tuple[str, ...], scope: str, as_json: bool) -> None:
+    """List what is proposed to be remembered; `accept 1 3` keeps those, and declines the rest."""
+
+    def run(t: Tx) -> tuple[str, list[dict[str, Any]]]:
+        own = links.find_main(t, Scope(scope))
+        said = front.answer_proposals(t, own, answer) if answer else ""
+        return said, front.describe_proposals(t, own)
+
+    said, waiting = _run(program, run)
+    if as_json:
+        print_json({"items": waiting})
+    elif answer:
+        get_outputs()[0].write(f"{said}\n")
+    else:
+        rows = [(str(one["number"]), one["kind"], one["text"]) for one in waiting]
+        print_table(("N", "KIND", "FACT"), rows, none=f"nothing is proposed in {scope}")
 
 
 @memory.command("export", epilog=format_examples("clew memory export > memory.md"))

@@ -13,7 +13,6 @@ from clew.features.memory.wording import format_fact, format_listed, format_prop
 if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.features.memory.forgetting import Forgotten
-    from clew.features.memory.proposals import Proposal
     from clew.plugin import CommandCall
     from clew.store.contract import Tx
 
@@ -76,29 +75,13 @@ def _get_memory(t: Tx, call: CommandCall) -> Scope:
 
 
 def _run_proposed(t: Tx, call: CommandCall, words: list[str]) -> str:
-    """List what is proposed, or answer: what is not accepted is declined."""
-    viewer = _get_memory(t, call)
-    writing.lock_scope(t, viewer)
-    waiting = proposals.list_waiting(t, viewer)
-    if not words:
-        proposals.mark_told(t, waiting)
-        return format_proposals(waiting) if waiting else "Nothing is proposed."
-    given = words[1:] if words[0] == "accept" else words
-    if given == ["none"]:
-        chosen: list[Proposal] = []
-    elif words[0] == "accept" and given == ["all"]:
-        chosen = waiting
-    elif words[0] == "accept" and given:
-        numbers = proposals.parse_numbers(given)
-        chosen = [proposals.get_waiting(t, viewer, one) for one in numbers]
-    else:
-        raise UsageError("write /memory proposed accept 1 3, or /memory proposed none")
-    made = [proposals.accept(t, one) for one in chosen]
-    left = [one for one in waiting if one not in chosen]
-    for one in left:
-        proposals.decline(t, one)
-    lines = [f"Remembered as {format_fact(one)}" for one in made]
-    return "\n".join([*lines, *([f"{len(left)} declined."] if left else [])])
+    """List what is proposed, or answer."""
+    memory = _get_memory(t, call)
+    if words:
+        return front.answer_proposals(t, memory, words)
+    waiting = proposals.list_waiting(t, memory)
+    proposals.mark_told(t, waiting)
+    return format_proposals(waiting) if waiting else "Nothing is proposed."
 
 
 def _list(t: Tx, call: CommandCall) -> str:
