@@ -162,6 +162,14 @@ def test_a_repository_is_copied_without_running_or_trusting_anything(
     assert "own added" in run(home, capsys, "add", str(tmp_path / "more" / "own"))
     assert "own" not in run(home, capsys, "add", str(tmp_path / "more"), code=1)
     assert run(home, capsys, "add", "ext::sh -c id", code=2) == ""
+    write_skill(home / "skills" / "broken", "# No front matter\n")
+    [problem] = json.loads(run(home, capsys, "check", "--json", code=1))["problems"]
+    assert "no front matter" in problem["reason"]
+    run_command(["--home", str(home), "doctor", "--offline", "--json"])
+    told = json.loads(capsys.readouterr().out)["findings"]
+    found = {one["level"]: one["detail"] for one in told if one["what"] == "skills"}
+    assert found["ok"].startswith("4 can be used")
+    assert "no front matter" in found["warn"]
 
 
 async def test_a_trusted_skill_is_told_and_loaded_and_any_change_ends_that_at_once(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from clew.features.skills.doctor import SkillsCheck
 from clew.features.skills.tool import load_skill, make_load_facts
 from clew.plugin import Command
 from clew.plugin.declarations import SkillFolder
@@ -27,6 +28,9 @@ def register(registry: Registry) -> None:
     registry.add_migrations(
         f"{__name__}.migrations", of_conversation={"skills_loaded": "conversation"}
     )
+    check = SkillsCheck()
+    registry.add_settings_check("skills", check.keep_settings)
+    registry.add_doctor_check("skills", check.run)
     registry.add_instructions("skills", render_skills)
     registry.add_tool(load_skill, effect="pure", facts=make_load_facts, when=has_skills)
     registry.add_narrowing("skills", find_narrowings)
