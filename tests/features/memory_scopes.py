@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
 from clew.engine.exports import ConversationExporter
 from clew.features import delegation, schedule
-from clew.features.memory import facts, operations
+from clew.features.memory import extractor, facts, operations
 from clew.features.memory.markdown import write_markdown
+from clew.features.memory.settings import MemorySettings
 from clew.features.schedule.service import Scheduler
 from clew.features.schedule.settings import ScheduleSettings
-from tests.features.delegation_world import delegate, do
+from clew.testing import Text
+from tests.features.delegation_world import delegate, do, obey
 from tests.features.memory_world import open_memory
 
 if TYPE_CHECKING:
@@ -23,12 +26,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.scope import Scope
+    from clew.store.contract import Tx
+    from clew.testing import ProviderRequest, Reply
     from tests.features.memory_world import MemoryWorld
 
 #: Fronts that share one scope.
 LOCAL_FRONTS: Final = ("terminal", "http", "rpc")
 #: Ways on which a fact can reach somebody.
-WAYS: Final = ("core", "notes", "recall", "sub-agents", "jobs", "commands", "exports")
+WAYS: Final = (
+    *("core", "notes", "recall", "sub-agents", "jobs", "commands", "exports", "extraction"),
+)
+#: The model that looks for facts.
+_READER: Final = "reader"
 _CANARY: Final = re.compile(r"zq\d{3}[ab]")
 
 
@@ -82,7 +91,7 @@ async def walk_scopes(
     places = _make_places(list_routes(fronts, platforms, people))
     done = ScopeMatrix(scopes=len(places), routes=sum(len(one.routes) for one in places))
     more = {"delegation": delegation.register, "schedule": schedule.register}
-    async with open_memory(home, url, more=more) as world:
+    async with open_memory(home, url, _read_or_obey, more=more) as world:
         walk = _Walk(world=world, done=done, everywhere=everywhere)
         for place in places:
             fact = f"Canary {place.canary('a')} sings."
@@ -93,6 +102,7 @@ async def walk_scopes(
             await world.command(f"/remember Canary {place.canary('b')} sleeps.", place.routes[-1])
         for place in places:
             await walk.visit(place)
+        await walk.extract(places)
         await world.check()
     return done
 
@@ -104,6 +114,25 @@ def _make_places(routes: Iterable[Route]) -> list[_Place]:
         place = found.setdefault(scope, _Place(scope=scope, number=len(found), routes=[]))
         place.routes.append(route)
     return list(found.values())
+
+
+def _read_or_obey(request: ProviderRequest) -> Reply:
+    """Do as the message says; who reads for facts finds one about every canary."""
+    if request.model != _READER:
+        return obey(request)
+    found = sorted(set(_CANARY.findall(request.last_user_text)))
+    return Text("\n".join(f"fact | #1 | Somebody has heard {one}." for one in found) or "NONE")
+
+
+def _list_found(t: Tx) -> list[tuple[Scope, str]]:
+    """Return what was found in what people said, with the scope in which it is told."""
+    return t.fetch_all(
+        """
+        SELECT scope, text FROM memory_fact WHERE text LIKE '%has heard%'
+        UNION ALL SELECT scope, text FROM memory_proposal WHERE text LIKE '%has heard%'
+        ORDER BY 1, 2
+        """
+    )
 
 
 @dataclass(kw_only=True)
@@ -176,6 +205,25 @@ class _Walk:
             names = [await self.world.conversation(route) for route in place.routes]
             lines = [line.decode() async for line in exporter.iter_lines(names)]
             self.judge("exports", place, lines, own="")
+
+    async def extract(self, places: Sequence[_Place]) -> None:
+        """Have all conversations read for facts, and look who is told what is found."""
+        before, context = len(self.world.sent), self.world.engine.feature_context
+        settings = MemorySettings(
+            extract="on", extract_after=timedelta(), extract_model=f"openai-chat:{_READER}"
+        )
+        while await extractor.extract_due(context, settings):
+            pass
+        prompts = [set(_CANARY.findall(str(one.raw))) for one in self.world.sent[before:]]
+        self.done.searched["extraction"] += len(prompts)
+        for place in places:
+            own = {place.canary(which) for which in "ab"}
+            mixed = [one for one in prompts if one & own and one - own]
+            self.done.leaks += [f"extraction: {sorted(one)} in one request" for one in mixed]
+        found = await self.world.store.read(_list_found)
+        for place in places:
+            told = [text for scope, text in found if scope == place.scope]
+            self.judge("extraction", place, told, own="a")
 
     def judge_first(self, way: str, place: _Place, before: int, task: str) -> None:
         """Judge the request with which a task began: its session was told everything."""

@@ -17,6 +17,7 @@ from clew.features.memory.facts import FACTS, Fact
 from clew.plugin.registry import Features
 from clew.runtime import build_services, make_command_registry
 from clew.store.checks.registry import find_all
+from clew.store.feature_migrations import has_feature_tables
 from clew.store.opening import open_store
 from clew.store.transactions.approvals import list_open_approvals
 from clew.store.transactions.conversations import resolve_route
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.features.memory.settings import MemorySettings
     from clew.plugin.registry import Register
+    from clew.store.checks.check import Check, Violation
     from clew.store.contract import Store, Tx
     from clew.testing import ProviderRequest, Reply
 
@@ -101,8 +103,14 @@ class MemoryWorld:
         await wait_until(is_done)
 
     async def check(self) -> None:
-        found = await self.store.read(find_all)
+        found = await self.store.read(find_wrong)
         assert found == [], found
+
+
+def find_wrong(t: Tx) -> list[tuple[Check, Violation]]:
+    """Run every check of the core, and those of memory where it has its tables."""
+    own = memory.CHECKS if has_feature_tables(t, "memory") else ()
+    return [*find_all(t), *((check, one) for check in own for one in check.find(t))]
 
 
 def _count_open(t: Tx) -> int:

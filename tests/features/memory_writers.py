@@ -13,8 +13,8 @@ from clew.features import memory
 from clew.features.memory import facts, writing
 from clew.features.memory.facts import FactWriter
 from clew.plugin.registry import Features
-from clew.store.checks.registry import find_all
 from clew.store.opening import open_store
+from tests.features.memory_world import find_wrong
 from tests.killing import processes
 from tests.waiting import block_until
 
@@ -133,4 +133,4 @@ async def _prepare(home: Path, url: str) -> None:
 async def _read(home: Path, url: str, kills: int) -> Written:
     async with await open_memory_store(home, url) as store:
         found = await store.read(facts.list_active, SCOPE)
-        return Written(facts=found, kills=kills, findings=len(await store.read(find_all)))
+        return Written(facts=found, kills=kills, findings=len(await store.read(find_wrong)))

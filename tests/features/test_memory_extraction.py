@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ from clew.core.side_answer import SideAnswer
 from clew.features.memory import extraction, extraction_spans, extractor, proposals
 from clew.features.memory.extraction_spans import ExtractionRules
 from clew.features.memory.settings import MemorySettings
-from clew.testing import Text
+from clew.testing import Hang, Text
 from tests.features.delegation_world import obey
 from tests.features.memory_world import ANN, HOME, open_memory
+from tests.killing import processes
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +145,49 @@ async def test_an_extraction_that_is_killed_repeated_or_no_good_changes_nothing_
         active = [one.text for one in await world.facts()]
         assert active == ["Ann lives in Rome.", "Bob drinks coffee."]
         await world.check()
+
+
+def ask_and_hang(home: Path, url: str) -> None:
+    """Look for facts, with a model that never answers."""
+
+    def hang(request: ProviderRequest) -> Reply:
+        (home / "asked").touch()
+        return Hang()
+
+    async def extract() -> None:
+        async with open_memory(home, url, hang) as world:
+            await extractor.extract_due(world.engine.feature_context, _RESTED)
+
+    asyncio.run(extract())
+
+
+async def test_after_a_kill_in_the_middle_of_an_extraction_another_process_makes_it_once(
+    tmp_path: Path, store_url: str
+) -> None:
+    def read(request: ProviderRequest) -> Reply:
+        found = Text("profile | #1 | Ann lives in Rome.")
+        return found if request.model == "reader" else obey(request)
+
+    async with open_memory(tmp_path, store_url) as world:
+        await world.say("I live in Rome.", ANN)
+    process = processes.fork(ask_and_hang, tmp_path, store_url)
+    await wait_until((tmp_path / "asked").exists)
+    process.kill()
+    await asyncio.to_thread(process.join)
+    async with open_memory(tmp_path, store_url, read) as world:
+        assert await world.facts() == []
+        assert await _waiting(world) == []
+        # The process is known to be dead once the server sees its connection closed.
+        await wait_until(lambda: _extract(world))
+        assert await extractor.extract_due(world.engine.feature_context, _RESTED) == 0
+        assert await _waiting(world) == ["Ann lives in Rome."]
+        assert await world.store.read(_count_usage) == 1
+        await world.check()
+
+
+async def _extract(world: MemoryWorld) -> bool:
+    await extractor.extract_due(world.engine.feature_context, _RESTED)
+    return bool(await _waiting(world))
 
 
 async def test_what_was_forgotten_or_taken_back_is_not_read_for_facts(tmp_path: Path) -> None:

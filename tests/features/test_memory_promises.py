@@ -33,6 +33,7 @@ async def test_facts_that_change_leave_the_beginning_of_every_request_as_it_was(
 ) -> None:
     found = await tell_long_story(tmp_path, "sqlite:///clew.db", turns=8, writes=6)
     assert (found.requests, found.broken, found.untold) == (9, 0, 0)
+    assert found.reported > 40, "of all tokens, with those of the first request"
 
 
 async def test_a_fact_outlives_a_restart_a_new_conversation_and_the_one_it_was_taken_from(

@@ -68,11 +68,16 @@ def _run_prefix(url: str) -> Table:
     for database in DATABASES:
         with fresh(database, url) as (store, home):
             one = asyncio.run(tell_long_story(home, store, turns=60, writes=50))
-        rows.append((database, one.requests, one.broken, f"{one.share:.1f} %", one.untold))
-        passed = passed and not one.broken and not one.untold and one.share >= _MIN_SHARE
+        shares = (f"{one.share:.1f} %", f"{one.reported:.1f} %")
+        rows.append((database, one.requests, one.broken, *shares, one.untold))
+        passed = passed and not one.broken and not one.untold
+        passed = passed and min(one.share, one.reported) >= _MIN_SHARE
     return Table(
         title="A session of 60 turns, with 50 facts written in between",
-        columns=("database", "requests", "not beginning as the one before", "cacheable", "untold"),
+        columns=(
+            *("database", "requests", "not beginning as the one before", "cacheable"),
+            *("reported as cached", "untold"),
+        ),
         rows=tuple(rows),
         passed=passed,
     )
