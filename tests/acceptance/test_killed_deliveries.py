@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: ``make soak kills`` and ``make soak channels`` have all of them on both.
 OTHERS = sorted(FAKES.keys() - {"telegram"})
 #: Platforms on which no answer is shown while it is made.
-WITHOUT_EDITS = ("webhook", "whatsapp")
+WITHOUT_EDITS = ("webhook", "whatsapp", "signal")
 
 
 @pytest.mark.slow

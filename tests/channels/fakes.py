@@ -16,6 +16,7 @@ from clew.gateway.text.markdown_reader import parse_markdown
 from clew.gateway.text.rich_text import to_plain_text
 from clew.testing.discord import FakeDiscord
 from clew.testing.mattermost import FakeMattermost
+from clew.testing.signal import FakeSignal
 from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram
 from clew.testing.webhook import FakeWebhook
@@ -294,6 +295,37 @@ def _whatsapp(faults: FaultInjector | None) -> Generator[Fake]:
         yield _WhatsApp(whatsapp)
 
 
+class _Signal(Fake):
+    name = "signal"
+
+    def __init__(self, signal: FakeSignal) -> None:
+        self._signal = signal
+        self.settings = {"base_url": signal.url, "account": signal.account}
+
+    def say(self, text: str, *, user: int) -> None:
+        self._signal.post_message(text, user=str(user))
+
+    def seen(self) -> Sequence[Seen]:
+        return [Seen(int(one.chat), one.text) for one in self._signal.sent]
+
+    def files(self) -> Sequence[SentBytes]:
+        return [one.file for one in self._signal.sent if one.file is not None]
+
+    @property
+    def calls(self) -> int:
+        return self._signal.calls
+
+    @property
+    def waiting(self) -> int:
+        return self._signal.pending_count
+
+
+@contextmanager
+def _signal(faults: FaultInjector | None) -> Generator[Fake]:
+    with FakeSignal(faults=faults) as signal:
+        yield _Signal(signal)
+
+
 FAKES: Mapping[str, Callable[[FaultInjector | None], AbstractContextManager[Fake]]] = {
     "telegram": _telegram,
     "slack": _slack,
@@ -301,4 +333,5 @@ FAKES: Mapping[str, Callable[[FaultInjector | None], AbstractContextManager[Fake
     "webhook": _webhook,
     "mattermost": _mattermost,
     "whatsapp": _whatsapp,
+    "signal": _signal,
 }

@@ -1,0 +1,1 @@
+"""The Signal channel, through the daemon of signal-cli."""
