@@ -45,6 +45,7 @@ from clew.engine.engine import Engine
 from clew.engine.event_bus import EventBus
 from clew.engine.feature_runner import FeatureRunner
 from clew.engine.feature_tables import FeatureTables
+from clew.engine.file_readers import FileReaders
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
 from clew.engine.named_agents import NO_AGENTS, NamedAgents
@@ -244,6 +245,7 @@ def build_services(
         notes=ContextNotes(features, tables),
         observers=TurnObservers(features, tables),
         narrowings=CallNarrowings(features, tables),
+        file_readers=FileReaders(features),
         tracing=TurnTracing(features),
     )
 

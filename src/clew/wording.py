@@ -219,6 +219,14 @@ def describe_summary_fault(fault: SummaryFault, summary: str, replaced: int) -> 
             return f"the summary has only {len(summary.strip())} characters"
 
 
+def format_unread_file(name: str, read_as: str, why: str) -> str:
+    """Return the notice to a person, one of whose files could not be made into text."""
+    return (
+        f"There is no {read_as} of {name}: {why}. The file is kept, and the conversation goes on; "
+        "/retry tries again."
+    )
+
+
 def describe_oversized_file(name: str, size: int, limit: int) -> str:
     """Return why a file cannot be attached."""
     kind = "file" if limit == MAX_FILE_BYTES else "picture"

@@ -12,6 +12,7 @@ import re
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from clew.core.file_reading import format_line, get_read_as
 from clew.core.quotation import OwnLine, Quoted, clean_name, format_message, format_unsupported
 from clew.core.sent_files import SentFile
 from clew.record import Record
@@ -318,6 +319,7 @@ def _file_line(file: Mapping[str, Any]) -> str:
     what = f"{' '.join(file['name'].split())}, {file['media_type']}"
     if attachment := file.get("attachment"):
         # Old records, from before inline files, lack this key.
-        named = ", told by name only" if file.get("shown_as", "") is None else ""
-        return f"[file {attachment}: {what}, {file['size']:,} bytes{named}]"
+        by_name = file.get("shown_as", "") is None and get_read_as(file) is None
+        named = ", told by name only" if by_name else ""
+        return format_line(f"[file {attachment}: {what}, {file['size']:,} bytes{named}", file)
     return f"[file {what}: {file.get('missing') or 'it could not be fetched in time'}]"

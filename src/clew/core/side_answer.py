@@ -15,3 +15,5 @@ class SideAnswer(Record):
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+    #: Cost in millionths of a US dollar, if the price is known.
+    cost_micros: int | None = None

@@ -116,7 +116,12 @@ class ChannelInbox:
 
     async def attach_files(self, inbox_id: InboxId, fetched: Sequence[FetchedFile]) -> bool:
         """Attach a message's files; return ``False`` if it went on without them."""
-        return await self._store.write(attachments.attach_files, inbox_id, fetched)
+        readers = self._services.file_readers
+        texts = readers.find_texts(fetched)
+        done = await self._store.write(attachments.attach_files, inbox_id, fetched, texts)
+        if texts:
+            readers.wake()
+        return done
 
     async def list_awaiting_files(self) -> Sequence[InboxItem]:
         """Return the messages that wait for files, including those of dead processes."""

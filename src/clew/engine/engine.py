@@ -9,6 +9,7 @@ lifetimes and owns no rule: rules are in ``clew.core``, writes are decided in
 from __future__ import annotations
 
 from contextlib import aclosing
+from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
 from clew.agent.tool_listing import list_agent_tools
@@ -188,12 +189,16 @@ class Engine(ConversationQueries):
 
         :raises UsageError: if the text is empty or too long
         """
-        payload = write_traceparent("{}")
+        payload, hold = write_traceparent("{}"), timedelta()
+        if files:
+            readers = self._services.file_readers
+            payload, hold = readers.mark(add_file_details(payload, files), files)
         return NewInput(
             id=self._ids.new_inbox_id(),
             text=validate_message(text),
             double_text=double_text,
-            payload=add_file_details(payload, files) if files else payload,
+            payload=payload,
+            hold=hold,
             key=key,
             files=files,
             untrusted=bool(files),
@@ -232,6 +237,8 @@ class Engine(ConversationQueries):
             raise AccessRefused(accepted)
         if accepted.outcome is None:
             self._process.wake(accepted.conversation_id)
+            if item.hold:
+                self._services.file_readers.wake()
         return accepted
 
     def wake_conversation(self, conversation: ConversationId) -> None:

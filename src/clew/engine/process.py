@@ -17,6 +17,7 @@ from clew.config.workspaces import name_place
 from clew.core.ids import ConversationId
 from clew.engine.conversation_workers import ConversationWorkers
 from clew.engine.event_bus import STORE_CHANGED
+from clew.engine.file_readers import FileReadingService
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.maintenance import run_maintenance
 from clew.engine.queued_commands import run_queued_command
@@ -64,6 +65,9 @@ class EngineProcess:
         self.id: OwnerId = means.ids.new_owner_id()
         self._adopted: set[ConversationId] | None = set() if own_only else None
         self._workers = ConversationWorkers(means, self.id, self._run_command)
+        self._file_reading = FileReadingService(
+            means.file_readers, means.feature_context, self.id, self._is_ours
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._stack = ExitStack()
 
@@ -84,6 +88,7 @@ class EngineProcess:
             self._maintain_periodically,
             self._services.hooks.run,
             self._services.after_turn.run,
+            self._file_reading.run,
         ):
             self._tasks.append(asyncio.create_task(_run_forever(loop), name=loop.__name__))
         return self

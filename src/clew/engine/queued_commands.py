@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -11,6 +12,7 @@ import structlog
 from clew.core.channel_events import strip_file_lines
 from clew.core.double_text import DoubleText
 from clew.core.entry import EntryKind, NewEntry
+from clew.core.file_reading import MAX_WAIT, forget_failures, list_waiting
 from clew.core.ids import InboxId, make_entry_id
 from clew.core.inbox import END_COMMAND, FORGET_COMMAND, RELOAD_COMMAND, InboxKind, NewInput
 from clew.core.route import Route
@@ -136,6 +138,7 @@ def _handle_retry(
     payload = "{}"
     if exchange.turn is not None:
         payload = inbox.get_turn_payload(t, exchange.turn, kind=kind)
+    again = forget_failures(payload)
     inbox.accept_input(
         t,
         NewInput(
@@ -144,7 +147,8 @@ def _handle_retry(
             # Its files are attached again, each with its line.
             text=strip_file_lines(exchange.text, payload),
             double_text=DoubleText.STEER if exchange.caused else DoubleText.QUEUE,
-            payload=payload,
+            payload=again,
+            hold=MAX_WAIT if list_waiting(again) else timedelta(),
         ),
         target=_resolve_target(t, conversation, _parse_payload(item).get("route")),
         new_conversation=conversation,

@@ -10,6 +10,7 @@ from clew.core.ids import new_session_id
 from clew.core.reset_policy import ResetPolicy
 from clew.engine.call_narrowings import CallNarrowings
 from clew.engine.context_notes import ContextNotes
+from clew.engine.file_readers import FileReaders
 from clew.engine.named_agents import NO_AGENTS, NamedAgents
 from clew.engine.turn_concurrency import DEFAULT_LIMIT
 from clew.engine.turn_observers import TurnObservers
@@ -64,4 +65,5 @@ class EngineServices(Record):
     notes: ContextNotes = field(default_factory=ContextNotes)
     observers: TurnObservers = field(default_factory=TurnObservers)
     narrowings: CallNarrowings = field(default_factory=CallNarrowings)
+    file_readers: FileReaders = field(default_factory=FileReaders)
     tracing: TurnTracing = field(default_factory=TurnTracing)

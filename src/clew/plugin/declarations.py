@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.core.access import ChannelActor
     from clew.core.agent_profile import NamedAgent
     from clew.core.doctor_finding import DoctorFinding
+    from clew.core.file_reading import FileReading
     from clew.core.health import PartHealth
     from clew.core.ids import ConversationId
     from clew.core.policy_rule import CallNarrowing
@@ -244,6 +245,27 @@ class ReadableFolders(Record):
 
     name: str
     find: Callable[[TurnContext], Awaitable[Sequence[Path]]]
+
+
+class FileToRead(Record):
+    """A file of a message, to be read as text."""
+
+    conversation: ConversationId
+    name: str
+    media_type: str
+    content: bytes
+
+
+class FileReader(Record):
+    """A reader of files that the model cannot read itself, such as recordings."""
+
+    name: str
+    #: What the text is, in the line of the file: ``transcript``.
+    read_as: str
+    #: Returns whether a file is for it, by its media type and content; quick, no I/O.
+    accepts: Callable[[str, bytes], bool]
+    #: Returns the text, or why there is none.
+    read: Callable[[FeatureContext, FileToRead], Awaitable[FileReading]]
 
 
 class NarrowingSource(Record):

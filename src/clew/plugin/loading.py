@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 #: The features that come with Clew: modules of ``clew.features`` with a function ``register``.
 BUILT_IN: Final = (
     "files", "titles", "webhooks", "whatsapp", "shell", "web", "schedule", "delegation", "goals",
-    "memory", "skills", "mcp", "telemetry", "dashboard", "admin", "hermes", "maintenance",
+    "memory", "skills", "mcp", "telemetry", "voice", "dashboard", "admin", "hermes",
+    "maintenance",
 )  # fmt: skip
 #: Marks the ``register`` of a plugin, as every hook: ``hookimpl`` sets it.
 _MARK: Final = "clew_impl"

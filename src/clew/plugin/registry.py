@@ -25,6 +25,7 @@ from clew.plugin.declarations import (
     CompactorKind,
     ContextNote,
     DoctorCheck,
+    FileReader,
     HealthSource,
     HookCallback,
     Instructions,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from clew.config.settings import Settings
     from clew.core.agent_profile import NamedAgent
     from clew.core.doctor_finding import DoctorFinding
+    from clew.core.file_reading import FileReading
     from clew.core.ids import ConversationId
     from clew.core.policy_rule import CallNarrowing
     from clew.core.scope import Scope
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from clew.core.tool_facts import FactsFunction, ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
-    from clew.plugin.declarations import HealthReader, Note, WatchedText
+    from clew.plugin.declarations import FileToRead, HealthReader, Note, WatchedText
     from clew.plugin.memory import MemoryProvider
     from clew.plugin.tracing import Tracer
     from clew.plugin.turn_context import TurnContext
@@ -567,6 +569,27 @@ class Registry:
         turn: a call that one of them does not list asks, whatever was granted. It allows nothing.
         """
         self._add("narrowing", name, NarrowingSource(name=name, find=find))
+
+    def add_file_reader(
+        self,
+        name: str,
+        *,
+        read_as: str,
+        accepts: Callable[[str, bytes], bool],
+        read: Callable[[FeatureContext, FileToRead], Awaitable[FileReading]],
+    ) -> None:
+        """
+        Declare a reader of files of messages, whose text the model gets below the file's line.
+
+        ``accepts`` is given media type and content. The message is stored and waits while
+        ``read`` runs, in one process of all, for 100 seconds at most: without a text it goes on
+        with the reason. ``read_as`` names what the text is: ``transcript``.
+        """
+        self._add(
+            "file reader",
+            name,
+            FileReader(name=name, read_as=read_as, accepts=accepts, read=read),
+        )
 
     def add_skills(self, folder: str | Path) -> None:
         """

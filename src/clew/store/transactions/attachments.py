@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clew.core.attachments import FetchedFile, describe_file
+from clew.core.file_reading import MAX_WAIT, mark_files
 from clew.core.sent_files import SentFile
 from clew.record import Record
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.store.contract import Tx
@@ -22,17 +24,26 @@ if TYPE_CHECKING:
 TOOL_RESULT_TYPE = "text/plain; charset=utf-8; clew=tool-result"
 
 
-def attach_files(t: Tx, inbox_id: InboxId, files: Sequence[FetchedFile]) -> bool:
+def attach_files(
+    t: Tx,
+    inbox_id: InboxId,
+    files: Sequence[FetchedFile],
+    read_as: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
     """
     Store the files of a message held for them, and release it; ``False`` if it is not held.
 
+    With ``read_as`` (attachment → what its text is) it stays held for the texts of these.
     Repeating it changes nothing.
     """
     item = inbox.find_item(t, inbox_id)
     if item is None or item.outcome is not None:
         return False
     store_files(t, item.conversation_id, inbox_id, files)
-    return inbox.release_held_item(t, inbox_id, add_file_details(item.payload, files))
+    payload = mark_files(add_file_details(item.payload, files), read_as)
+    if read_as:
+        return inbox.keep_holding_item(t, inbox_id, payload, hold=MAX_WAIT)
+    return inbox.release_held_item(t, inbox_id, payload)
 
 
 def add_file_details(payload: str, files: Sequence[FetchedFile]) -> str:

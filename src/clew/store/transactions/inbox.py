@@ -314,8 +314,29 @@ def release_held_item(t: Tx, inbox_id: InboxId, payload: str) -> bool:
     return True
 
 
+def keep_holding_item(t: Tx, inbox_id: InboxId, payload: str, *, hold: timedelta) -> bool:
+    """Hold a held item for longer, with a new payload; ``False`` if it is not held."""
+    until = t.now + hold // timedelta(milliseconds=1)
+    row = t.fetch_one(
+        """
+        UPDATE inbox SET held_until = $3, due_at = $3, payload = $2
+        WHERE id = $1 AND outcome IS NULL AND held_until IS NOT NULL
+        RETURNING conversation_id, route, double_text
+        """,
+        inbox_id,
+        payload,
+        until,
+    )
+    if row is None:
+        return False
+    conversation, route, double_text = row
+    if double_text == DoubleText.COLLECT.value:
+        _join_collect_window(t, inbox_id, conversation, route)
+    return True
+
+
 def list_held_items(t: Tx) -> list[InboxItem]:
-    """Return the open items whose files are not fetched yet."""
+    """Return the open items whose files are not fetched, or not read, yet."""
     return rows.INBOX.fetch_all(t, "WHERE outcome IS NULL AND held_until IS NOT NULL ORDER BY n")
 
 

@@ -42,6 +42,7 @@ def record_answer(
         input_tokens=answer.input_tokens,
         cached_tokens=answer.cached_tokens,
         output_tokens=answer.output_tokens,
+        cost_micros=answer.cost_micros,
     )
     record_usage(
         t, conversation, UsageRecord(id=id, used=used, model=answer.model, purpose=purpose)
