@@ -24,7 +24,7 @@ _TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 HOW_TO: Final = {
     "Begin": (
         "install set-up terminal use-the-dashboard give-it-tools approvals run-commands "
-        "search-the-web send-files"
+        "search-the-web send-files voice"
     ),
     "Chat platforms": (
         "connect-telegram connect-discord connect-slack connect-mattermost "

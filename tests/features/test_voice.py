@@ -43,6 +43,10 @@ def last_said(request: ProviderRequest) -> Reply:
     return Text(f"You said: {said[-1]}")
 
 
+def always(heard: Heard) -> Callable[[bytes], Heard]:
+    return lambda _: heard
+
+
 @dataclass(frozen=True, kw_only=True)
 class Phone:
     """A person with Telegram, and what is behind it."""
@@ -161,7 +165,7 @@ async def test_a_service_that_fails_leaves_the_message_with_the_reason_and_retry
     async with open_phone(tmp_path, url, timeout=timedelta(seconds=3)) as phone:
         there = 0
         for number, (heard, why) in enumerate(FAILURES.items()):
-            phone.service.hear = lambda _, heard=heard: heard
+            phone.service.hear = always(heard)
             phone.record(f"note {number}")
             there += 2
             notice, answer = (await phone.answers(there))[-2:]
@@ -173,7 +177,7 @@ async def test_a_service_that_fails_leaves_the_message_with_the_reason_and_retry
                 phone.record("another one")
                 there += 1
                 assert "no transcript" in (await phone.answers(there))[-1]
-            phone.service.hear = lambda _: "heard at last"
+            phone.service.hear = always("heard at last")
             phone.telegram.post_message("/retry")
             there += 2
             assert "heard at last" in (await phone.answers(there))[-1]

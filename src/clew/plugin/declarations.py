@@ -257,7 +257,12 @@ class FileToRead(Record):
 
 
 class FileReader(Record):
-    """A reader of files that the model cannot read itself, such as recordings."""
+    """
+    A reader of files that the model cannot read itself, such as recordings.
+
+    The message is stored and waits while one process of all reads, for 100 seconds at most;
+    without a text it goes on with the reason.
+    """
 
     name: str
     #: What the text is, in the line of the file: ``transcript``.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clew.config.lookup import PLUGINS, SettingsCatalog
 from clew.config.settings import SECTIONS
@@ -44,9 +44,9 @@ from clew.plugin.declarations import (
     WatchSource,
     WebsiteSource,
 )
+from clew.plugin.declared import Declared, Register
 from clew.plugin.late_declarations import LateDeclarations
 from clew.plugin.settings_tables import NamedTables, SettingsSection
-from clew.record import Record
 from clew.store.feature_schema import FeatureSchema
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from clew.config.settings import Settings
     from clew.core.agent_profile import NamedAgent
     from clew.core.doctor_finding import DoctorFinding
-    from clew.core.file_reading import FileReading
     from clew.core.ids import ConversationId
     from clew.core.policy_rule import CallNarrowing
     from clew.core.scope import Scope
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     from clew.core.tool_facts import FactsFunction, ToolFacts
     from clew.core.turn import Turn
     from clew.plugin.context import FeatureContext
-    from clew.plugin.declarations import FileToRead, HealthReader, Note, WatchedText
+    from clew.plugin.declarations import HealthReader, Note, WatchedText
     from clew.plugin.memory import MemoryProvider
     from clew.plugin.tracing import Tracer
     from clew.plugin.turn_context import TurnContext
@@ -76,19 +75,6 @@ T = TypeVar("T")
 #: Owner of what the core itself has.
 CORE = "clew"
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
-
-
-class Register(Protocol):
-    """The function with which a feature declares what it adds; does no I/O."""
-
-    def __call__(self, registry: Registry, /) -> object: ...
-
-
-class Declared(Record, Generic[T], kw_only=False):
-    """A declaration and the feature that made it."""
-
-    owner: str
-    value: T
 
 
 @dataclass(slots=True)
@@ -570,26 +556,9 @@ class Registry:
         """
         self._add("narrowing", name, NarrowingSource(name=name, find=find))
 
-    def add_file_reader(
-        self,
-        name: str,
-        *,
-        read_as: str,
-        accepts: Callable[[str, bytes], bool],
-        read: Callable[[FeatureContext, FileToRead], Awaitable[FileReading]],
-    ) -> None:
-        """
-        Declare a reader of files of messages, whose text the model gets below the file's line.
-
-        ``accepts`` is given media type and content. The message is stored and waits while
-        ``read`` runs, in one process of all, for 100 seconds at most: without a text it goes on
-        with the reason. ``read_as`` names what the text is: ``transcript``.
-        """
-        self._add(
-            "file reader",
-            name,
-            FileReader(name=name, read_as=read_as, accepts=accepts, read=read),
-        )
+    def add_file_reader(self, reader: FileReader) -> None:
+        """Declare a reader of files of messages, whose text the model gets below their lines."""
+        self._add("file reader", reader.name, reader)
 
     def add_skills(self, folder: str | Path) -> None:
         """

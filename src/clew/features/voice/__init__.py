@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.features.voice.settings import STT, TTS, VoiceService, find_problems
 from clew.plugin import Command
+from clew.plugin.declarations import FileReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +70,9 @@ def _declare_hearing(registry: Registry, service: VoiceService) -> None:
             made.append(Hearing(service))
         return await made[0].read(context, file)
 
-    registry.add_file_reader("voice", read_as="transcript", accepts=accepts, read=read)
+    registry.add_file_reader(
+        FileReader(name="voice", read_as="transcript", accepts=accepts, read=read)
+    )
 
 
 def _declare_speaking(registry: Registry, service: VoiceService) -> None:
