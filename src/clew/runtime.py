@@ -49,6 +49,7 @@ from clew.engine.file_readers import FileReaders
 from clew.engine.hook_dispatch import HookDispatcher
 from clew.engine.model_overrides import ModelOverrides
 from clew.engine.named_agents import NO_AGENTS, NamedAgents
+from clew.engine.picture_reader import make_picture_readers
 from clew.engine.services import EngineServices
 from clew.engine.titles import TitleService
 from clew.engine.turn_observers import TurnObservers
@@ -245,7 +246,7 @@ def build_services(
         notes=ContextNotes(features, tables),
         observers=TurnObservers(features, tables),
         narrowings=CallNarrowings(features, tables),
-        file_readers=FileReaders(features),
+        file_readers=FileReaders(features, make_picture_readers(settings)),
         tracing=TurnTracing(features),
     )
 
@@ -326,12 +327,18 @@ def make_side_models(settings: Settings) -> AskModel:
         models[settings.session.title_model] = title_model
 
     async def ask_model(
-        model: str, prompt: str, *, setting: str, max_tokens: int, seconds: float
+        model: str,
+        prompt: str,
+        *,
+        setting: str,
+        max_tokens: int,
+        seconds: float,
+        picture: bytes | None = None,
     ) -> SideAnswer:
         if model not in models:
             models[model] = build_model(make_model_spec(settings, model, setting=setting))
         return await request_side_answer(
-            models[model], prompt, max_tokens=max_tokens, seconds=seconds
+            models[model], prompt, max_tokens=max_tokens, seconds=seconds, picture=picture
         )
 
     return ask_model

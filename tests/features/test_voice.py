@@ -161,7 +161,6 @@ async def test_a_service_that_fails_leaves_the_message_with_the_reason_and_retry
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clew.features.voice.client._PAUSE", 0.0)
-    monkeypatch.setattr("clew.features.voice.hearing._PAUSE", 0.0)
     async with open_phone(tmp_path, url, timeout=timedelta(seconds=3)) as phone:
         there = 0
         for number, (heard, why) in enumerate(FAILURES.items()):

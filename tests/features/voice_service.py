@@ -53,7 +53,9 @@ class VoiceServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
+                length = int(self.headers["content-length"])
+                if len(body := self.rfile.read(length)) < length:
+                    return  # whoever asked was killed
                 status, content = service.respond(self.path, dict(self.headers.items()), body)
                 self.send_response(status)
                 if status == 429:

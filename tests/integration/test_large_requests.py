@@ -105,6 +105,38 @@ async def test_a_picture_that_is_too_large_itself_is_reported_and_blocks_nothing
         assert (await shown(desk, talk, "a smaller one")).text == "I see 1"
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Invalid content type. image_url is only supported by certain models.",
+        "openai/gpt-oss-20b is not a multimodal model",
+    ],
+)
+async def test_a_model_that_accepts_no_pictures_is_told_their_names_and_goes_on(
+    tmp_path: Path, refusal: str
+) -> None:
+    asked: list[ProviderRequest] = []
+
+    def blind(request: ProviderRequest) -> Reply:
+        asked.append(request)
+        seen = pictures(request)
+        said = {"error": {"message": refusal, "type": "invalid_request_error"}}
+        return Fail(status=400, body=said) if seen else Text("I read the name")
+
+    async with open_desk(tmp_path, "chat") as desk:
+        talk = await desk.begin()
+        desk.play(blind)
+        told = await shown(desk, talk, "look")
+        assert told.text == "I read the name"
+        assert [request.status for request in told.requests] == [400, 200]
+        [notice] = told.notices
+        assert "accepts no pictures" in notice
+        assert "is not shown: the model in use accepts no pictures]" in json.dumps(asked[-1].raw)
+        told = await desk.say(talk, "and now?")
+        assert [request.status for request in told.requests] == [200]
+        assert await desk.check() == []
+
+
 def photograph() -> BinaryContent:
     """A tool that returns a picture."""
     return BinaryContent(data=PNG + bytes(SIZE), media_type="image/png")

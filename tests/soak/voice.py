@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from clew.core.file_reading import TOO_LATE
 from clew.engine.fsck import StoreChecker
 from clew.plugin.loading import get_features, load_settings_with_features
 from clew.store.opening import open_store
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 CHATS, NOTES = 10, 50
 #: Voice notes a second.
 RATE = 1.0
+#: Kills at least, while people record.
+KILLS = 6
 #: Seconds until all must be answered.
 PATIENCE = 150.0
 #: What the service does, and how often of ten times; it hears the others.
@@ -90,11 +93,14 @@ class VoiceRun(Run):
             voice = {"file_id": file, "duration": number + 1, "mime_type": "audio/ogg"}
             self.telegram.post_message(user=number % CHATS + 1, voice=voice, caption=f"in {number}")
             time.sleep(max(0.0, begun + number / RATE - time.monotonic()))
+        while self.kills < KILLS and time.monotonic() < begun + PATIENCE:
+            time.sleep(1)
         self.over.set()
 
-    def answers(self) -> Counter[str]:
-        """Return how often each answer came, without repeats that are marked."""
-        texts = [one.text for one in self.fake.seen() if "may be a repeat" not in one.text]
+    def answers(self, *, marked: bool = True) -> Counter[str]:
+        """Return how often each answer came; not ``marked``, without those that may be repeats."""
+        seen = [one.text for one in self.fake.seen()]
+        texts = [text for text in seen if marked or "may be a repeat" not in text]
         return Counter(
             found for text in texts for found in re.findall(r"(?:Heard|Unread) \d+", text)
         )
@@ -122,8 +128,8 @@ def _wait(is_done: object) -> None:
         time.sleep(1)
 
 
-async def _judge(url: str, home: Path) -> tuple[int, int, list[str]]:
-    """Return the notes that were heard, and not, at first; and what is wrong in the store."""
+async def _judge(url: str, home: Path) -> tuple[int, int, int, list[str]]:
+    """Return the notes that were heard, told why not, and late; and what is wrong in the store."""
     features = get_features(load_settings_with_features(home=home, flags={}, environ={}))
     async with await open_store(url, home=home, features=features.schemas) as store:
         digests, texts = await store.read(_read_digests), await store.read(_read_texts)
@@ -139,7 +145,8 @@ async def _judge(url: str, home: Path) -> tuple[int, int, list[str]]:
     unread = [n for n, text in first.items() if ", no transcript: " in text]
     if len(heard) + len(unread) != NOTES:
         wrong.append(f"{len(heard)} notes have a transcript and {len(unread)} a reason")
-    return len(heard), len(unread), wrong
+    late = [n for n in unread if TOO_LATE in first[n]]
+    return len(heard), len(unread), len(late), wrong
 
 
 def _read_digests(t: Tx) -> set[bytes]:
@@ -169,19 +176,22 @@ def campaign(database: str, server_url: str) -> tuple[object, ...]:
         run.killed_again_and_again()
         run.finish(ears)
         took, answers = time.monotonic() - begun, run.answers()
-        heard, unread, wrong = asyncio.run(_judge(url, home))
+        once = run.answers(marked=False)
+        heard, unread, late, wrong = asyncio.run(_judge(url, home))
         asked = service.count("transcriptions")
     for number in range(NOTES):
         if not answers[f"Heard {number}"] + answers[f"Unread {number}"]:
             wrong.append(f"note {number} was never answered")
+        elif number < NOTES - CHATS and once[f"Heard {number}"] + once[f"Unread {number}"] > 1:
+            wrong.append(f"note {number} was answered twice")
     again = sum(answers[f"Heard {number}"] > 0 for number in range(NOTES - CHATS, NOTES))
     if again < CHATS:
         wrong.append(f"only {again} of {CHATS} notes were heard after /retry")
     for sentence in wrong[:20]:
         print(f"{database}: {sentence}", flush=True)
     row = (
-        "telegram", database, NOTES, heard, unread, run.notices(), f"{again} of {CHATS}", asked,
-        sum(times > 1 for times in ears.heard.values()), run.kills, f"{took:.0f} s", len(wrong),
+        "telegram", database, NOTES, heard, unread, late, run.notices(), f"{again} of {CHATS}",
+        asked, sum(times > 1 for times in ears.heard.values()), run.kills, f"{took:.0f} s", len(wrong),
     )  # fmt: skip
     print(row, flush=True)
     return row
@@ -193,7 +203,7 @@ def run() -> Table:
     return Table(
         title=f"{NOTES} voice notes in {CHATS} chats, with a service that fails",
         columns=(
-            "platform", "database", "notes", "heard", "told why not", "notices",
+            "platform", "database", "notes", "heard", "told why not", "of them late", "notices",
             "heard after /retry", "requests", "heard twice", "kills", "took", "violations",
         ),
         rows=tuple(rows),

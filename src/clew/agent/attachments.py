@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _FILE_KEY = "clew_file"
 _NO_IMAGE_SUPPORT = "(the model in use is not shown pictures)"
 _IMAGE_DROPPED = "is not shown any more: the request was too large]"
+_IMAGE_REFUSED = "is not shown: the model in use accepts no pictures]"
 _CONTENT_MISSING = "(what it held is not kept any more)"
 
 
@@ -127,36 +128,41 @@ def has_image(message: ModelMessage) -> bool:
     return named or has_embedded_image(message)
 
 
-def replace_images(message: ModelMessage) -> ModelMessage:
-    """Return a stored message with a line in place of each image."""
+def replace_images(message: ModelMessage, *, refused: bool = False) -> ModelMessage:
+    """Return a stored message with a line in place of each image; ``refused`` by the model."""
     if not isinstance(message, ModelRequest) or not has_image(message):
         return message
-    return replace(message, parts=[_replace_part_images(part) for part in message.parts])
+    why = _IMAGE_REFUSED if refused else _IMAGE_DROPPED
+    return replace(message, parts=[_replace_part_images(part, why) for part in message.parts])
 
 
-def _replace_part_images(part: ModelRequestPart) -> ModelRequestPart:
+def _replace_part_images(part: ModelRequestPart, why: str) -> ModelRequestPart:
     if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
         return replace(
-            part, content=[cast("UserContent", _replace_item_image(item)) for item in part.content]
+            part,
+            content=[cast("UserContent", _replace_item_image(item, why)) for item in part.content],
         )
     if isinstance(part, ToolReturnPart) and part.files:
         content: Any = part.content
         if not isinstance(content, list):
-            return replace(part, content=_replace_item_image(content))
+            return replace(part, content=_replace_item_image(content, why))
         return replace(
-            part, content=[_replace_item_image(item) for item in cast("list[object]", content)]
+            part,
+            content=[_replace_item_image(item, why) for item in cast("list[object]", content)],
         )
     return part
 
 
-def _replace_item_image(item: object) -> object:
+def _replace_item_image(item: object, why: str) -> object:
     if isinstance(item, BinaryContent):
-        return f"[a file of {len(item.data):,} bytes ({item.media_type}) {_IMAGE_DROPPED}"
+        return f"[a file of {len(item.data):,} bytes ({item.media_type}) {why}"
     file = parse_attachment_line(item)
     if file is None or file["kind"] != attachments.PICTURE:
         return item
     assert isinstance(item, TextContent)
-    return TextContent(f"{item.content.removesuffix(']')} {_IMAGE_DROPPED}")
+    # Below the line there may be a description of the picture.
+    line, _, below = item.content.partition("\n")
+    return TextContent("\n".join(filter(None, [f"{line.removesuffix(']')} {why}", below])))
 
 
 def count_content_bytes(message: ModelMessage) -> int:

@@ -353,6 +353,19 @@ _SIZE_LIMIT_PATTERN = re.compile(
 )
 
 
+#: Words of providers about a model that takes no pictures.
+_NO_IMAGES_PATTERN = re.compile(
+    rf"{_IMAGE_PATTERN}|\bimage_url\b|\bvision\b|\bmulti-?modal\b|\bcontent must be a string\b",
+    re.IGNORECASE,
+)
+
+
+def refuses_images(failure: ProviderFailure) -> bool:
+    """Return whether a refusal is about pictures: then the model may take the text alone."""
+    kinds = (FailureKind.REFUSED, FailureKind.NO_MODEL, FailureKind.SERVER)
+    return failure.kind in kinds and _NO_IMAGES_PATTERN.search(failure.text) is not None
+
+
 def _classify_size_limit(text: str, *, too_large: bool = False) -> FailureKind | None:
     """Return the kind of size limit that a refusal names: tokens, bytes, or ``None``."""
     if looks_like_overflow(text) or (too_large and "token" in text.lower()):

@@ -62,6 +62,7 @@ def iter_named_models(settings: Settings) -> Iterator[tuple[str, str]]:
         *(("model.fallback", name) for name in settings.model.fallback),
         ("compaction.model", settings.compaction.model),
         ("session.title_model", settings.session.title_model),
+        ("model.picture_model", settings.model.picture_model),
         *_iter_feature_models(settings),
     ]
     seen = set[str]()

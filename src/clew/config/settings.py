@@ -97,6 +97,12 @@ class ModelSettings(Record):
         "Whether the model receives the pictures in messages; `false` for a model without "
         "picture input, which would refuse every request with a picture.",
     )
+    picture_model: str | None = setting(
+        MODEL,
+        None,
+        "A model that describes the pictures in messages in words, where `pictures` is `false`.",
+        default_doc="none: the model is told the names of pictures",
+    )
     #: The reason why this model was chosen, for people: "OPENAI_API_KEY is in the environment".
     chosen_by: str = "it is the default"
 

@@ -59,6 +59,11 @@ _IMAGES_DROPPED_NOTICE = (
     "The provider accepts no request of this size, so older pictures of this conversation are "
     "not shown to the model any more; it still reads their names."
 )
+_IMAGES_REFUSED_NOTICE = (
+    "The model in use accepts no pictures, so those of this conversation are not shown to it; it "
+    "reads their names. Set model.pictures to false, and model.picture_model to one that "
+    "describes them."
+)
 _SUPERSEDED_NOTE = "the conversation has changed meanwhile"
 #: Seconds between two checks for the end of another compaction, and their maximum number.
 _POLL_INTERVAL, _MAX_POLLS = 0.1, 6000
@@ -209,13 +214,14 @@ class CompactionService:
         holder = holder or f"{owner}:{operation}"
         return await self._compact_under_lock(conversation, work, holder, session=session)
 
-    async def drop_old_images(
-        self, conversation: ConversationId, *, owner: OwnerId, lease: Lease, turn_from: int
+    async def drop_images(
+        self, conversation: ConversationId, *, owner: OwnerId, lease: Lease, turn_from: int | None
     ) -> Compacted:
         """
         Replace older images in the context after a request with too many bytes.
 
-        ``turn_from`` is the first seq of the running turn, whose images stay.
+        ``turn_from`` is the first seq of the running turn, whose images stay; ``None`` if the
+        model takes no images at all.
 
         :raises NotFound: if there is no such conversation
         """
@@ -229,7 +235,8 @@ class CompactionService:
         operation = self._ids.new_operation_id()
         work = _CompactionJob(owner=owner, lease=lease, operation=operation, bind_plan=bind_plan)
         done = await self._compact_under_lock(conversation, work, f"{owner}:{operation}")
-        return replace(done, remark=_IMAGES_DROPPED_NOTICE) if done.moved else done
+        notice = _IMAGES_REFUSED_NOTICE if turn_from is None else _IMAGES_DROPPED_NOTICE
+        return replace(done, remark=notice) if done.moved else done
 
     async def _compact_under_lock(
         self,

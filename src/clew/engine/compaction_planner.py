@@ -213,16 +213,20 @@ class CompactionPlanner:
                 raise
             return replace(_build_plan(smaller, before), failure=error)
 
-    async def plan_without_images(self, found: Context, *, turn_from: int) -> CompactionPlan | None:
+    async def plan_without_images(
+        self, found: Context, *, turn_from: int | None
+    ) -> CompactionPlan | None:
         """
         Return the context with a line for each older image; ``None`` if there is none.
+
+        Without ``turn_from``, for a model that takes no images, of all of them.
 
         The newest message with images keeps them if the running turn began with it: a
         question about them could not be answered without.
         """
         parts = _load_parts(found)
         showing = [number for number, part in enumerate(parts) if has_image(part.message)]
-        if showing:
+        if showing and turn_from is not None:
             newest, seq = parts[showing[-1]], found.messages[showing[-1]].seq
             asked = newest.size.from_user and seq is not None and seq >= turn_from
             if asked or len(showing) > 1:
@@ -233,7 +237,8 @@ class CompactionPlanner:
         for number in showing:
             part, seq = parts[number], found.messages[number].seq
             original = get_original_seq(part.message) if seq is None else seq
-            parts[number] = part.with_reduced_results(replace_images(part.message), original)
+            message = replace_images(part.message, refused=turn_from is None)
+            parts[number] = part.with_reduced_results(message, original)
         return replace(_build_plan(parts, before), counts=False)
 
     async def _reduce_results(

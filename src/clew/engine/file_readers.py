@@ -36,8 +36,8 @@ _AT_ONCE: Final = 4
 class FileReaders:
     """The readers of all features, and the messages that wait for one of them."""
 
-    def __init__(self, features: Features | None = None) -> None:
-        self._readers = (features or Features()).values(FileReader)
+    def __init__(self, features: Features | None = None, others: Iterable[FileReader] = ()) -> None:
+        self._readers = [*(features or Features()).values(FileReader), *others]
         self._stored = asyncio.Event()
 
     @property

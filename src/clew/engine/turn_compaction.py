@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.agent.provider_errors import FailureKind
+from clew.agent.provider_errors import FailureKind, refuses_images
 from clew.core.compaction import LARGE_CONTEXT
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class TurnCompaction:
         self, failure: ProviderFailure, model: Model, session: SessionId, tokens: int
     ) -> Compacted | None:
         if failure.kind is FailureKind.TOO_LARGE:
-            return await self._drop_old_images()
+            return await self._drop_images()
+        if refuses_images(failure):
+            return await self._drop_images(refused=True)
         if not _may_be_overflow(failure, tokens):
             return None
         if not await self._service.may_compact(session, self._turn.first_seq):
@@ -68,13 +70,13 @@ class TurnCompaction:
             )
         )
 
-    async def _drop_old_images(self) -> Compacted:
+    async def _drop_images(self, *, refused: bool = False) -> Compacted:
         return self._enter_successor(
-            await self._service.drop_old_images(
+            await self._service.drop_images(
                 self._turn.conversation_id,
                 owner=self._lease.owner,
                 lease=self._lease,
-                turn_from=self._turn.first_seq,
+                turn_from=None if refused else self._turn.first_seq,
             )
         )
 

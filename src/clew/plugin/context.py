@@ -40,10 +40,17 @@ class AskModel(Protocol):
     """A request to a model beside the conversation: no tools, nothing stored."""
 
     async def __call__(
-        self, model: str, prompt: str, *, setting: str, max_tokens: int, seconds: float
+        self,
+        model: str,
+        prompt: str,
+        *,
+        setting: str,
+        max_tokens: int,
+        seconds: float,
+        picture: bytes | None = None,
     ) -> SideAnswer:
         """
-        Return the answer to one prompt.
+        Return the answer to one prompt, which may be about a picture.
 
         ``setting`` is the one that names the model, for messages.
 

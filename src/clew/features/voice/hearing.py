@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 _MODEL: Final = "gpt-4o-mini-transcribe"
-#: Seconds for which a service that was silent is not asked: each message would wait as long.
-_PAUSE: Final = 30.0
+#: Requests in a row without an answer, after which a service is not asked for so many seconds:
+#: each message would wait as long.
+_MAX_SILENT, _PAUSE = 3, 30.0
 
 
 class Transcript(Record):
@@ -39,7 +40,7 @@ class Hearing:
 
     def __init__(self, service: VoiceService) -> None:
         self._service = service
-        self._silent_until = 0.0
+        self._silent, self._silent_until = 0, 0.0
 
     async def read(self, context: FeatureContext, file: FileToRead) -> FileReading:
         """Return the transcript of a recording, or why there is none."""
@@ -50,9 +51,11 @@ class Hearing:
         try:
             found = await self._transcribe(file)
         except VoiceFailed as failed:
-            if failed.silent:
-                self._silent_until = time.monotonic() + _PAUSE
+            self._silent = self._silent + 1 if failed.silent else 0
+            if self._silent >= _MAX_SILENT:
+                self._silent, self._silent_until = 0, time.monotonic() + _PAUSE
             return FileReading(unread=str(failed))
+        self._silent = 0
         await context.store.write(keep_transcript, file.conversation, digest, found)
         return FileReading(text=found.text, usage=_count(found, self._service.price))
 
