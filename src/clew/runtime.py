@@ -197,10 +197,9 @@ def build_services(
     """Return the services for turns, as configured; ``plugins`` that are loaded already."""
     features = features or get_features(settings)
     register_secrets(iter_secret_texts(settings))
-    instructions = read_instructions(settings)
+    instructions, ids = read_instructions(settings), IdGenerator(now_millis)
     models, summariser = make_models(settings), make_summary_model(settings)
     check_instruction_size(settings, instructions, window=get_model_context_window(models[0]))
-    ids = IdGenerator(now_millis)
     titles = TitleService(store, ids, session_ids=new_session_id)
     agents, tables = make_named_agents(features), FeatureTables(features)
     context = make_feature_context(settings, store, ids, agents)

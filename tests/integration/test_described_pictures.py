@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.core.attachments import FetchedFile
 from clew.core.route import local_route
 from clew.testing import Fail, FakeProvider, Text
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(200)
 
 
+@pytest.mark.unequal("that a model is shown no pictures is a setting, which is not stored")
 async def test_a_picture_is_described_by_the_model_that_sees_and_one_that_fails_blocks_nothing(
     tmp_path: Path,
 ) -> None:

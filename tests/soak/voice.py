@@ -189,9 +189,10 @@ def campaign(database: str, server_url: str) -> tuple[object, ...]:
         wrong.append(f"only {again} of {CHATS} notes were heard after /retry")
     for sentence in wrong[:20]:
         print(f"{database}: {sentence}", flush=True)
+    twice = sum(times > 1 for times in ears.heard.values())
     row = (
         "telegram", database, NOTES, heard, unread, late, run.notices(), f"{again} of {CHATS}",
-        asked, sum(times > 1 for times in ears.heard.values()), run.kills, f"{took:.0f} s", len(wrong),
+        asked, twice, run.kills, f"{took:.0f} s", len(wrong),
     )  # fmt: skip
     print(row, flush=True)
     return row

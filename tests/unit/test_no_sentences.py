@@ -32,6 +32,7 @@ ALLOWED = {
     "core/approval.py": "the question, which is stored to the letter as it was asked",
     "core/call_document.py": "a part of the question, which is stored to the letter",
     "core/channel_events.py": "the line of a file in the model's input",
+    "core/file_reading.py": "as above, with the text of the file",
     "core/export_format/": "faults of an export file, each with its line: error messages",
     "core/grant.py": "the reason of a decision, stored with the call as it was given",
     "core/call_terms.py": "the reason of a refusal, which is the result of the call",

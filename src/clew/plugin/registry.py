@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from clew.config.lookup import PLUGINS, SettingsCatalog
 from clew.config.settings import SECTIONS
@@ -44,7 +44,7 @@ from clew.plugin.declarations import (
     WatchSource,
     WebsiteSource,
 )
-from clew.plugin.declared import Declared, Register
+from clew.plugin.declared import Declared
 from clew.plugin.late_declarations import LateDeclarations
 from clew.plugin.settings_tables import NamedTables, SettingsSection
 from clew.store.feature_schema import FeatureSchema
@@ -75,6 +75,12 @@ T = TypeVar("T")
 #: Owner of what the core itself has.
 CORE = "clew"
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+class Register(Protocol):
+    """The function with which a feature declares what it adds; does no I/O."""
+
+    def __call__(self, registry: Registry, /) -> object: ...
 
 
 @dataclass(slots=True)

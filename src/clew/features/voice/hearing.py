@@ -25,7 +25,7 @@ _MODEL: Final = "gpt-4o-mini-transcribe"
 _MAX_SILENT, _PAUSE = 3, 30.0
 
 
-class Transcript(Record):
+class HeardText(Record):
     """The text of a recording."""
 
     text: str
@@ -59,7 +59,7 @@ class Hearing:
         await context.store.write(keep_transcript, file.conversation, digest, found)
         return FileReading(text=found.text, usage=_count(found, self._service.price))
 
-    async def _transcribe(self, file: FileToRead) -> Transcript:
+    async def _transcribe(self, file: FileToRead) -> HeardText:
         format, millis = find_format(file.content), measure_millis(file.content)
         if format is None:
             raise VoiceFailed(
@@ -86,7 +86,7 @@ class Hearing:
         return _parse(load_object(body), model=fields["model"], millis=millis)
 
 
-def _parse(told: dict[str, Any], *, model: str, millis: int | None) -> Transcript:
+def _parse(told: dict[str, Any], *, model: str, millis: int | None) -> HeardText:
     text = told.get("text")
     if not isinstance(text, str):
         raise VoiceFailed("the service answered without a text")
@@ -96,7 +96,7 @@ def _parse(told: dict[str, Any], *, model: str, millis: int | None) -> Transcrip
     seconds = usage.get("seconds", told.get("duration"))
     if isinstance(seconds, (int, float)) and 0 < seconds < 1e6:
         millis = round(seconds * 1000)
-    return Transcript(
+    return HeardText(
         text=text.strip(),
         model=model,
         millis=millis,
@@ -109,7 +109,7 @@ def _as_count(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < 1_000_000_000 else 0
 
 
-def _count(found: Transcript, price: int) -> SideAnswer:
+def _count(found: HeardText, price: int) -> SideAnswer:
     return SideAnswer(
         text=found.text,
         is_complete=True,
@@ -134,7 +134,7 @@ def find_transcript(t: Tx, conversation: str, digest: str) -> str | None:
     )
 
 
-def keep_transcript(t: Tx, conversation: str, digest: str, found: Transcript) -> None:
+def keep_transcript(t: Tx, conversation: str, digest: str, found: HeardText) -> None:
     """Store the transcript of a recording; the first one stays."""
     t.execute(
         """
