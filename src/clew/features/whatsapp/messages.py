@@ -131,10 +131,12 @@ def build_template(route: Route, name: str, language: str) -> Json:
 def address(route: Route, told: Json, *, key: str) -> Json:
     """Return a payload with its recipient, and with the key that receipts repeat."""
     marked = {"biz_opaque_callback_data": key} if key else {}
+    # A person who hides the number has an id with letters.
+    named = "to" if route.kind == GROUP or route.chat.isdigit() else "recipient"
     return {
         "messaging_product": "whatsapp",
         "recipient_type": "group" if route.kind == GROUP else "individual",
-        "to": route.chat,
+        named: route.chat,
         **told,
         **marked,
     }

@@ -46,7 +46,6 @@ CAPABILITIES = ChannelCapabilities(
     max_file_bytes=100_000_000,
     typing=True,
     files=True,
-    ordered_ids=True,
 )
 
 
