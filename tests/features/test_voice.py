@@ -87,11 +87,12 @@ async def open_phone(
     hear: Callable[[bytes], Heard] = lambda _: "hello from my voice",
     *,
     services: tuple[str, ...] = ("stt",),
+    before: FakeTelegram | None = None,
     **more: Any,
 ) -> AsyncGenerator[Phone]:
     with (
         VoiceServer(hear).running() as service,
-        FakeTelegram() as telegram,
+        before or FakeTelegram() as telegram,
         FakeProvider(last_said) as provider,
     ):
         one = VoiceService(base_url=service.url, api_key=Secret.from_text(KEY), price=6000, **more)
@@ -180,6 +181,21 @@ async def test_a_service_that_fails_leaves_the_message_with_the_reason_and_retry
             phone.telegram.post_message("/retry")
             there += 2
             assert "heard at last" in (await phone.answers(there))[-1]
+
+
+@pytest.mark.both_databases
+async def test_a_gateway_that_stops_while_a_recording_is_read_loses_nothing_and_the_next_one_reads(
+    store_url: str, tmp_path: Path
+) -> None:
+    async with open_phone(tmp_path, store_url, always(None)) as phone:
+        phone.record("one")
+        await wait_until(lambda: len(phone.service.asked) == 1)
+        assert phone.telegram.messages == []
+        telegram = phone.telegram
+    async with open_phone(tmp_path, store_url, before=telegram) as phone:
+        (answer,) = await phone.answers(1)
+        assert "hello from my voice" in answer
+        assert [one.content for one in phone.service.asked] == [make_ogg("one")]
 
 
 async def test_what_is_no_recording_that_a_service_takes_is_told_and_not_sent(

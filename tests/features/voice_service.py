@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -61,8 +61,9 @@ class VoiceServer:
                 if status == 429:
                     self.send_header("Retry-After", "0")
                 self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                with suppress(ConnectionError):  # whoever asked was killed
+                    self.end_headers()
+                    self.wfile.write(content)
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass

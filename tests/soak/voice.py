@@ -41,7 +41,7 @@ RATE = 1.0
 #: Kills at least, while people record.
 KILLS = 6
 #: Seconds until all must be answered.
-PATIENCE = 150.0
+PATIENCE = 100.0
 #: What the service does, and how often of ten times; it hears the others.
 FAILURES: tuple[tuple[Heard, int], ...] = ((500, 2), (429, 2), (b"<html>", 1), ("", 1), (None, 1))
 _NUMBER = re.compile(r"^in (\d+)$", re.MULTILINE)
@@ -143,8 +143,8 @@ async def _judge(url: str, home: Path) -> tuple[int, int, int, list[str]]:
             first.setdefault(int(number), text)
     heard = [n for n, text in first.items() if f"\nthis is note {n}\n[end of" in text]
     unread = [n for n, text in first.items() if ", no transcript: " in text]
-    if len(heard) + len(unread) != NOTES:
-        wrong.append(f"{len(heard)} notes have a transcript and {len(unread)} a reason")
+    for number in set(range(NOTES)) - {*heard, *unread}:
+        wrong.append(f"note {number} has neither a transcript nor a reason: {first.get(number)!r}")
     late = [n for n in unread if TOO_LATE in first[n]]
     return len(heard), len(unread), len(late), wrong
 

@@ -109,7 +109,8 @@ class Router:
                 told = self._describe_interrupted(command.text)
                 await self._engine.channel_inbox.end_command(command.id, told)
         for item in await self._engine.channel_inbox.list_awaiting_files():
-            if self._is_ours(item):
+            # Others wait for the texts of files that are there.
+            if self._is_ours(item) and unfetched_files(item.payload):
                 self._spawn_task(self._refetch_files(item))
 
     def _describe_interrupted(self, text: str) -> str:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clew.core.attachments import FetchedFile, describe_file
-from clew.core.file_reading import MAX_WAIT, mark_files
+from clew.core.file_reading import MAX_WAIT, list_waiting, mark_files
 from clew.core.sent_files import SentFile
 from clew.record import Record
 from clew.store.transactions import inbox
@@ -39,6 +39,8 @@ def attach_files(
     item = inbox.find_item(t, inbox_id)
     if item is None or item.outcome is not None:
         return False
+    if list_waiting(item.payload):
+        return True  # they are there, and it waits for their texts
     store_files(t, item.conversation_id, inbox_id, files)
     payload = mark_files(add_file_details(item.payload, files), read_as)
     if read_as:
