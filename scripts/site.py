@@ -28,7 +28,7 @@ HOW_TO: Final = {
     ),
     "Chat platforms": (
         "connect-telegram connect-discord connect-slack connect-mattermost "
-        "connect-whatsapp connect-signal connect-a-webhook "
+        "connect-whatsapp connect-signal connect-mail connect-a-webhook "
         "several-agents"
     ),
     "Let it work": "schedule-work delegate-work pursue-a-goal remember skills use-mcp-servers",

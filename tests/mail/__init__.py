@@ -1,0 +1,1 @@
+"""A real IMAP server and an SMTP server for tests of mail."""
