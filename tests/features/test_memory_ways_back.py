@@ -200,6 +200,21 @@ async def test_what_a_turn_stores_after_it_was_forgotten_is_sent_in_no_later_one
         await world.check()
 
 
+async def test_a_stored_result_that_is_read_again_does_not_have_what_was_forgotten(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with open_memory(tmp_path, store_url, _answer) as world:
+        talk = await _tell(world, "talk")
+        assert "sings" in await world.call("recall", talk.route, query="canary")
+        [result] = world.sent[-1].new_results
+        await _forget(talk)
+        seen = len(world.sent)
+        told = await world.call("read_result", talk.route, call_id=result.call_id)
+        assert "[forgotten]" in told
+        assert not [one for one in world.sent[seen:] if "sings" in json.dumps(one.raw)]
+        await world.check()
+
+
 async def test_a_restored_conversation_does_not_begin_with_what_was_forgotten(
     tmp_path: Path, store_url: str
 ) -> None:

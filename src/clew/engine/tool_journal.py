@@ -403,9 +403,9 @@ def _read_call(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | No
 
 
 def _read_full_result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
-    """Return the full result, stored beside its entry or in it."""
+    """Return the full result, stored beside its entry or in it, without what was forgotten."""
     whole = attachments.find_tool_result(t, conversation, call_id)
-    if whole is not None:
+    if whole is not None and not entries.is_answer_redacted(t, conversation, call_id):
         return whole.decode(errors="ignore")
     message = entries.find_tool_answer(t, conversation, call_id)
     return None if message is None else extract_result_text(codec.load_message(message), call_id)

@@ -171,16 +171,42 @@ def read_entries(t: Tx, conversation: ConversationId, *, first: int, last: int) 
 
 
 def find_tool_answer(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
-    """Return the newest message that answers a tool call; ``None`` if there is none."""
+    """
+    Return the newest message that answers a tool call; ``None`` if there is none.
+
+    It is as contexts have it: without what was forgotten.
+    """
+    seq = _find_answer_seq(t, conversation, call_id)
+    if seq is None:
+        return None
+    return t.fetch_value(
+        """
+        SELECT COALESCE(r.message, e.message) FROM entry e
+        LEFT JOIN entry_redaction r ON r.conversation_id = e.conversation_id AND r.seq = e.seq
+        WHERE e.conversation_id = $1 AND e.seq = $2
+        """,
+        conversation,
+        seq,
+    )
+
+
+def is_answer_redacted(t: Tx, conversation: ConversationId, call_id: str) -> bool:
+    """Return whether the answer to a tool call had something that was forgotten."""
+    return t.exists(
+        "SELECT 1 FROM entry_redaction WHERE conversation_id = $1 AND seq = $2",
+        conversation,
+        _find_answer_seq(t, conversation, call_id) or 0,
+    )
+
+
+def _find_answer_seq(t: Tx, conversation: ConversationId, call_id: str) -> int | None:
     found = t.fetch_map(
         "SELECT seq, answers FROM entry WHERE conversation_id = $1 AND answers <> '[]'",
         conversation,
     )
-    seqs = [seq for seq, answers in found.items() if call_id in json.loads(answers)]
-    if not seqs:
-        return None
-    [entry] = read_entries(t, conversation, first=max(seqs), last=max(seqs))
-    return entry.message
+    return max(
+        (seq for seq, answers in found.items() if call_id in json.loads(answers)), default=None
+    )
 
 
 def read_entries_after(
