@@ -10,6 +10,8 @@ from clew.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+#: The most headers that are read, and characters of one: longer ones are not of a server.
+_MAX_HEADERS, _MAX_LENGTH = 20, 4_000
 _COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
 _PROPERTY = re.compile(r"([a-z][\w-]*)\.([a-z][\w-]*)\s*=\s*(?:\"([^\"]*)\"|([^\s;\"]+))")
 
@@ -30,7 +32,9 @@ def is_authenticated(headers: Sequence[str], *, authserv_id: str, domain: str) -
     Only the topmost ``Authentication-Results`` of the own server counts: those further down may
     have come with the mail. A signature counts for its own domain and those below it.
     """
-    told = (rest for name, rest in map(_split_id, headers) if name == authserv_id.lower())
+    told = (
+        rest for name, rest in map(_split_id, headers[:_MAX_HEADERS]) if name == authserv_id.lower()
+    )
     results = list(_parse_results(next(told, "")))
     if any(one.method == "dmarc" and one.result == "fail" for one in results):
         return False
@@ -39,7 +43,7 @@ def is_authenticated(headers: Sequence[str], *, authserv_id: str, domain: str) -
 
 def _split_id(text: str) -> tuple[str, str]:
     # From the inside out: comments may be nested.
-    plain = " ".join(text.split()).lower()
+    plain = " ".join(text[:_MAX_LENGTH].split()).lower()
     while (shorter := _COMMENT.sub(" ", plain)) != plain:
         plain = shorter
     name, _, rest = plain.partition(";")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PLATFORM: Final = "mail"
 NOT_AUTHENTICATED: Final = "a mail whose sender is not proven"
+#: Characters of the header with the sender.
+_MAX_FROM: Final = 2_000
 _MALFORMED: Final = "malformed mail"
 
 
@@ -93,8 +95,10 @@ def _hash_source(stored: StoredMail) -> str:
 
 
 def _read_sender(mail: EmailMessage) -> MessageSender:
-    told = mail.get_all("from") or []
-    addresses = told[0].addresses if len(told) == 1 else ()
+    told = [str(value) for name, value in mail.raw_items() if name.lower() == "from"]
+    if len(told) != 1 or len(told[0]) > _MAX_FROM:
+        raise ValueError("a mail has one header From, of a moderate length")
+    addresses = mail["from"].addresses
     if len(addresses) != 1 or not addresses[0].username or not addresses[0].domain:
         raise ValueError("a mail has one sender")
     address = addresses[0]

@@ -16,7 +16,7 @@ _ATTRIBUTION: Final = re.compile(
 #: Lines that Outlook and others put above a whole mail.
 _SEPARATOR: Final = re.compile(
     r"^\s*(?:-{3,}\s*(?:original message|ursprüngliche nachricht|message d'origine|"
-    r"mensaje original|forwarded message|weitergeleitete nachricht)\s*-{3,}|_{20,})\s*$"
+    r"mensaje original|forwarded message|weitergeleitete nachricht)\s*-{3,})\s*$"
     r"|^\s*(?:begin forwarded message|anfang der weitergeleiteten nachricht):\s*$",
     re.IGNORECASE,
 )
@@ -26,6 +26,8 @@ _MORE_HEADERS: Final = re.compile(
     r"asunto|inviato|oggetto)\s?:\*?\s",
     re.IGNORECASE,
 )
+#: The line that Outlook draws above what it quotes.
+_RULE: Final = re.compile(r"\n_{20,}\s*$")
 #: The line before a signature, with or without its blank.
 _SIGNATURE: Final = re.compile(r"^-- ?$")
 
@@ -50,7 +52,7 @@ def split_mail_text(text: str) -> OwnWords:
     # A quotation below a signature is found again within what is left.
     words, inline = _take_inline_quotes(own[:mark])
     return OwnWords(
-        text=words.strip(),
+        text=_RULE.sub("", words).strip(),
         inline=inline,
         quoted=quoted,
         signature="\n".join(own[mark + 1 :]).strip(),
@@ -62,33 +64,27 @@ def _find_quoted_end(lines: list[str]) -> int:
     for number in range(len(lines)):
         if _SEPARATOR.match(lines[number]) or _is_header_block(lines, number):
             return number
-        if _is_attribution(lines, number) and _is_all_quoted(lines, number):
-            return number
     end = len(lines)
     while end and (_is_quoted(lines[end - 1]) or not lines[end - 1].strip()):
         end -= 1
-    return end
+    is_quoted_after = any(map(_is_quoted, lines[end:]))
+    return end - _count_attribution(lines[:end]) if is_quoted_after else end
+
+
+def _count_attribution(lines: list[str]) -> int:
+    """Return how many of the last lines name who is quoted below them."""
+    for count in (1, 2):
+        if _ATTRIBUTION.match("\n".join(lines[-count:]).strip()):
+            return count
+    return 0
 
 
 def _is_header_block(lines: list[str], number: int) -> bool:
+    if not _FROM.match(lines[number]):
+        return False
     following = [line for line in lines[number + 1 : number + 6] if line.strip()]
     more = sum(bool(_MORE_HEADERS.match(line)) for line in following)
-    return bool(_FROM.match(lines[number])) and more >= 2
-
-
-def _is_attribution(lines: list[str], number: int) -> bool:
-    return any(
-        _ATTRIBUTION.match("\n".join(lines[number : number + count]).strip()) for count in (1, 2)
-    )
-
-
-def _is_all_quoted(lines: list[str], number: int) -> bool:
-    """Return whether an attribution is followed by quoted lines only."""
-    for skipped in (1, 2):
-        rest = [line for line in lines[number + skipped :] if line.strip()]
-        if rest and all(map(_is_quoted, rest)):
-            return True
-    return False
+    return more >= 2
 
 
 def _is_quoted(line: str) -> bool:
