@@ -157,8 +157,6 @@ async def test_a_file_is_read_with_its_message(desk: WhatsAppDesk) -> None:
     assert "roses.txt" in answer
     assert "What is this?" in answer
     assert "red roses" in str(desk.world.model.sent[-1])
-    await until(lambda: desk.fake.read_marks)
-    assert desk.fake.read_marks[0]["typing_indicator"] == {"type": "text"}
 
 
 async def test_an_answer_after_24_hours_waits_for_the_person_whom_the_template_asks(
@@ -192,6 +190,18 @@ async def test_without_a_template_a_late_answer_is_a_dead_letter_that_says_why(
     desk.fake.post_message("hello")
     desk.fake.close_window("42")
     await until_told(desk, "more than 24 hours after the person last wrote")
+
+
+async def test_the_typing_indicator_marks_the_last_message_as_read() -> None:
+    async with open_whatsapp() as there, there.create_channel() as channel:
+        await channel.show_typing(there.route)
+        message = there.fake.post_message("hello")
+        async for batch in channel.receive():
+            if batch:
+                break
+        await channel.show_typing(there.route)
+    (mark,) = there.fake.read_marks
+    assert (mark["message_id"], mark["typing_indicator"]) == (message, {"type": "text"})
 
 
 async def test_a_receipt_settles_an_outcome_that_was_lost() -> None:
@@ -299,6 +309,31 @@ def test_what_nobody_said_to_the_agent_is_passed_over(message: dict[str, Any]) -
         {"entry": [{"changes": [{"field": "messages", "value": value}]}]}, ME
     )
     assert (found.events, len(found.ignored)) == ((), 1)
+
+
+def test_edits_deletions_groups_and_new_numbers_are_told_as_such() -> None:
+    def parse(message: dict[str, Any]) -> codec.ChannelEvent:
+        whole = {"from": "42", "id": "wamid.2", "timestamp": "1", **message}
+        found = codec.parse_message(whole, {}, ME)
+        assert not isinstance(found, codec.IgnoredEvent)
+        return found
+
+    inner = {"type": "text", "text": {"body": "new"}}
+    edit = {"original_message_id": "wamid.1", "message": inner}
+    edited = parse({"type": "edit", "edit": edit})
+    assert isinstance(edited, codec.MessageEdited)
+    assert (edited.original, edited.text) == ("wamid.1", "new")
+    revoked = parse({"type": "revoke", "revoke": {"original_message_id": "wamid.1"}})
+    assert isinstance(revoked, codec.MessageDeleted)
+    assert revoked.original == "wamid.1"
+    moved = parse({"type": "system", "system": {"type": "user_changed_number", "wa_id": "43"}})
+    assert isinstance(moved, codec.ChatMigrated)
+    assert (moved.route.chat, moved.to.chat) == ("42", "43")
+    for text, addressed in (("hi", False), ("@15550783881 hi", True)):
+        heard = parse({"type": "text", "text": {"body": text}, "group_id": "g1"})
+        assert isinstance(heard, codec.MessageReceived)
+        assert (heard.route.kind, heard.route.chat) == ("group", "g1")
+        assert heard.addressed == addressed
 
 
 def test_a_question_with_many_choices_or_a_long_text_is_a_list() -> None:

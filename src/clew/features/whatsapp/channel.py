@@ -242,6 +242,8 @@ class WhatsAppChannel(Channel):
         await self._windows.note_asked(route.chat)
 
     async def find_message(self, route: Route, chunk: str, *, key: str) -> str | None:
+        if (found := self._receipts.find_message(key)) is not None:
+            return found
         await self._receipts.wait_for(key, RECEIPT_TIMEOUT)
         return self._receipts.find_message(key)
 
