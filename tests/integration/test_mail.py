@@ -233,6 +233,11 @@ async def test_files_html_and_odd_letters_are_read_and_nothing_is_lost_in_silenc
                 hub.write("torn").as_bytes().replace(b"text/plain", b"multipart/mixed; boundary=x")
             )
             hub.post(torn)
+            # Nobody can be answered: it stays unread, and the log names it.
+            hub.post(
+                b"From: ann\r\nSubject: =?x\r\nContent-Type: text/plain; charset=\r\n\r\nnobody"
+            )
+            hub.post(b"no header at all")
             hub.post(hub.write("end"))
             file, page, letters, broken, _ = await read_all(channel, "end")
             (told,) = file.files
@@ -242,6 +247,11 @@ async def test_files_html_and_odd_letters_are_read_and_nothing_is_lost_in_silenc
             assert [one.text for one in page.quoted] == ["earlier words"]
             assert letters.text == "café"
             assert "malformed mail" in broken.unsupported
+        client = hub.dovecot.connect(hub.address)
+        client.select("INBOX", readonly=True)
+        unread = client.uid("SEARCH", "UNSEEN")[1][0].split()
+        client.logout()
+        assert {b"5", b"6"} <= set(unread)
 
 
 @pytest.mark.parametrize(

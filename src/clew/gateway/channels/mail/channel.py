@@ -42,22 +42,13 @@ POLL_INTERVAL: Final = 15.0
 #: Key in the channel storage: the read position.
 _POSITION: Final = "position"
 #: The most mails of a batch, and the bytes after which one ends.
-_MAX_BATCH, _BATCH_BYTES = 20, 20_000_000
+_MAX_BATCH, _BATCH_BYTES = 20, 5_000_000
 #: Days that are read again when a folder counts anew.
 _REREAD: Final = timedelta(days=2)
 #: A person may write as many mails to several threads together as to so many.
 _THREADS_PER_SENDER: Final = 3
 #: Seconds between two log lines about one sender.
 _LOG_INTERVAL: Final = 3600.0
-_NOT_READABLE: Final = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-    RecursionError,
-)
 
 CAPABILITIES = ChannelCapabilities(
     max_length=messages.MAX_LENGTH,
@@ -225,9 +216,12 @@ class MailChannel(Channel):
     async def _parse(self, stored: StoredMail) -> ChannelEvent | None:
         try:
             read = await asyncio.to_thread(codec.read_headers, stored, self._settings)
-        except _NOT_READABLE as error:
+        except ValueError as error:
             # Skipped: read again for ever, it would block all later ones. It stays unread.
             log.warning("mail_not_understood", **self._name_mail(stored), error=str(error))
+            return None
+        except Exception:  # the library's parser may raise anything
+            log.exception("mail_not_understood", **self._name_mail(stored))
             return None
         if isinstance(read, IgnoredEvent):
             self._report_ignored(stored, read)

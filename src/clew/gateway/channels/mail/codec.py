@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from email import message_from_bytes, policy
+from email.errors import MessageError
 from typing import TYPE_CHECKING, Any, Final
 
 from clew.core.channel_events import DM, IgnoredEvent, IncomingFile, MessageReceived, MessageSender
@@ -29,6 +30,11 @@ PLATFORM: Final = "mail"
 NOT_AUTHENTICATED: Final = "a mail whose sender is not proven"
 #: Characters of the header with the sender.
 _MAX_FROM: Final = 2_000
+#: What the library raises where a mail is malformed.
+_NOT_READABLE: Final = (
+    *(LookupError, TypeError, ValueError, AttributeError, RecursionError),
+    *(MessageError, NameError, AssertionError),
+)
 _MALFORMED: Final = "malformed mail"
 
 
@@ -118,7 +124,7 @@ def build_event(read: ReadMail, *, label: str | None, thread: str, is_new: bool)
     try:
         body = read_body(read.mail)
         files = tuple(_read_files(read))
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except _NOT_READABLE:
         return _build(read, label, thread, unsupported=(_MALFORMED,))
     words = split_mail_text(body.text)
     text = words.text or (threads.strip_reply_prefix(read.subject) if is_new else "")

@@ -31,7 +31,7 @@ T = TypeVar("T")
 #: Seconds for one answer of the server.
 _TIMEOUT: Final = 25.0
 #: Bytes up to which a mail is read as a whole; of a larger one the beginning.
-MAX_MAIL_BYTES: Final = 50 * 1024 * 1024
+MAX_MAIL_BYTES: Final = 25 * 1024 * 1024
 _BEGINNING: Final = 1024 * 1024
 _FAILURES: Final = (OSError, imaplib.IMAP4.error, ImapToolsError, EOFError)
 
