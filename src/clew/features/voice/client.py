@@ -42,7 +42,8 @@ async def post(service: VoiceService, path: str, **given: Any) -> bytes:
     """
     seconds = min(service.timeout.total_seconds(), _MAX_SECONDS)
     try:
-        async with asyncio.timeout(seconds), httpx2.AsyncClient(timeout=seconds) as client:
+        # Making the client takes long on a busy machine: that is no time of the service.
+        async with httpx2.AsyncClient(timeout=seconds) as client, asyncio.timeout(seconds):
             answer, body = await _send(client, service, path, given)
             if answer.status_code in _AGAIN:
                 await asyncio.sleep(_get_pause(answer))
