@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 from clew.core.scope import LOCAL
@@ -31,7 +30,7 @@ class SkillsCheck:
         return ()
 
     async def run(self) -> Sequence[DoctorFinding]:
-        """Return how many skills there are, and which folders cannot be used."""
+        """Return how many skills there are, if any, and which folders cannot be used."""
         from clew.features.skills.library import list_sources
 
         if self._settings is None:
@@ -39,6 +38,8 @@ class SkillsCheck:
         sources = list_sources(self._settings, LOCAL)
         if not any(one.folder.is_dir() for one in sources):
             return ()
+        import asyncio
+
         from clew.core.doctor_finding import ok, warn
         from clew.features.skills.scanning import scan_sources
 
@@ -50,4 +51,5 @@ class SkillsCheck:
         more = len(found) - _MOST
         rest = [warn("skills", f"{more} more folders cannot be used", fix="clew skills check")]
         count = ok("skills", f"{len(shelf.skills)} can be used; clew skills list shows the trust")
-        return [count, *found[:_MOST], *(rest if more > 0 else ())]
+        usable = [count] if shelf.skills else []
+        return [*usable, *found[:_MOST], *(rest if more > 0 else ())]
