@@ -55,10 +55,17 @@ def _make_after_turn_queue(
 ) -> AfterTurnQueue:
     """As in production, with a model for titles if there is one."""
 
-    async def ask_model(
-        model: str, prompt: str, *, setting: str, max_tokens: int, seconds: float
+    async def ask_model(  # noqa: PLR0913  (as `AskModel`)
+        model: str,
+        prompt: str,
+        *,
+        setting: str,
+        max_tokens: int,
+        seconds: float,
+        picture: bytes | None = None,
     ) -> SideAnswer:
         assert title_model is not None
+        assert picture is None
         return await request_side_answer(
             title_model, prompt, max_tokens=max_tokens, seconds=seconds
         )
