@@ -55,7 +55,7 @@ def _make_after_turn_queue(
 ) -> AfterTurnQueue:
     """As in production, with a model for titles if there is one."""
 
-    async def ask_model(  # noqa: PLR0913  (as `AskModel`)
+    async def ask_model(
         model: str,
         prompt: str,
         *,
