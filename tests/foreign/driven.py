@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -34,6 +36,20 @@ def obey(request: ProviderRequest) -> Reply:
     if request.tools and "<<" not in request.last_user_text:
         return Text(f"Done: {request.last_user_text[-60:]}", usage=USAGE)
     return follow_plan(request)
+
+
+def run_turn(
+    command: Sequence[str], *, environment: Mapping[str, str], folder: str, seconds: float
+) -> None:
+    """Run one turn of a program; kill it, with what it has started, if it takes longer."""
+    with subprocess.Popen(
+        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            sys.stdout.write(f"killed: {command[-1]}\n")
 
 
 def drive(

@@ -8,11 +8,11 @@ turns with tool calls and a subagent; some are resumed, forked, compacted, or ki
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from uuid import UUID
 
 from clew.testing.provider.server import FakeProvider
+from tests.foreign.driven import run_turn
 from tests.foreign.scripted_model import follow_plan
 
 CALLS = '<<[[["Bash", {"command": "echo %d"}], ["Bash", {"command": "false"}]], "Both ran."]>>'
@@ -39,12 +39,7 @@ class ClaudeCode:
     def say(self, text: str, *options: str, timeout: float = 90) -> None:
         """Run one turn; kill it if it takes longer than it may."""
         command = [self._program, "-p", "--dangerously-skip-permissions", *options, text]
-        try:
-            subprocess.run(
-                command, env=self._environment, cwd=self._project, timeout=timeout, check=False
-            )
-        except subprocess.TimeoutExpired:
-            sys.stdout.write(f"killed: {text}\n")
+        run_turn(command, environment=self._environment, folder=self._project, seconds=timeout)
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ with tool calls; some are resumed, compacted by a small context window, or kille
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from clew.testing.provider.replies import Text
 from clew.testing.provider.server import FakeProvider
+from tests.foreign.driven import run_turn
 from tests.foreign.scripted_model import USAGE, follow_plan
 
 SETTINGS = """model = "fake-model"
@@ -48,17 +48,12 @@ class Codex:
     def say(self, *words: str, timeout: float = 60) -> None:
         """Run one turn; kill it if it takes longer than it may."""
         flags = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
-        try:
-            subprocess.run(
-                [self._program, "exec", *flags, *words],
-                env=self._environment,
-                cwd=self._project,
-                timeout=timeout,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired:
-            sys.stdout.write(f"killed: {words}\n")
+        run_turn(
+            [self._program, "exec", *flags, *words],
+            environment=self._environment,
+            folder=self._project,
+            seconds=timeout,
+        )
 
 
 def main() -> None:
