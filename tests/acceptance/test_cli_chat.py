@@ -50,6 +50,18 @@ def test_messages_are_remembered_by_the_next_process(clew: Clew) -> None:
     assert clew.ok("chat", "what did I say?") == "You told me: my name is Ariadne\n"
 
 
+def test_the_default_tools_and_instructions_take_at_most_10_kb_of_a_request(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    clew.asking(provider).ok("chat", "hi")
+    sent = provider.requests[0].json
+    assert sent is not None
+    told = [one for one in sent["messages"] if one["role"] != "user"]
+    names = [tool["function"]["name"] for tool in sent["tools"]]
+    assert {"shell", "read_file", "web_fetch", "recall", "schedule"} <= {*names}
+    assert len(json.dumps([told, sent["tools"]], separators=(",", ":"))) <= 10_000
+
+
 def test_piped_input_is_a_message_and_only_the_answer_is_printed(clew: Clew) -> None:
     ran = clew.run("chat", text="one\ntwo\n")
     assert (ran.code, ran.out, ran.err) == (0, "You said: one\ntwo\n", "")
