@@ -215,6 +215,29 @@ async def test_a_stored_result_that_is_read_again_does_not_have_what_was_forgott
         await world.check()
 
 
+async def test_what_a_long_result_left_out_is_not_read_once_it_was_forgotten(
+    tmp_path: Path, store_url: str
+) -> None:
+    async def tell_story() -> str:
+        """Tell a story."""
+        return f"{'la ' * 50_000}The canary of talk sings.{' lu' * 50_000}"
+
+    def add_story(registry: Registry) -> None:
+        registry.add_tool(tell_story, effect="pure")
+
+    async with open_memory(tmp_path, store_url, _answer, more={"tested": add_story}) as world:
+        talk = await _tell(world, "talk")
+        await world.call("tell_story", talk.route)
+        [result] = world.sent[-1].new_results
+        middle = {"call_id": result.call_id, "start": 149_990}
+        assert "sings" in await world.call("read_result", talk.route, **middle)
+        await _forget(talk)
+        seen = len(world.sent)
+        await world.call("read_result", talk.route, **middle)
+        assert not [one for one in world.sent[seen:] if "sings" in json.dumps(one.raw)]
+        await world.check()
+
+
 async def test_a_restored_conversation_does_not_begin_with_what_was_forgotten(
     tmp_path: Path, store_url: str
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.core.attachments import FetchedFile, describe_file
 from clew.core.file_reading import MAX_WAIT, list_waiting, mark_files
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Media type of a complete tool result.
 TOOL_RESULT_TYPE = "text/plain; charset=utf-8; clew=tool-result"
+#: Between the tool and the call in the name of a complete result.
+_CALL: Final = ", call "
 
 
 def attach_files(
@@ -121,7 +123,7 @@ def store_content(
 
 
 def _result_name(tool: str, call_id: str) -> str:
-    return f"result of {tool}, call {call_id}"
+    return f"result of {tool}{_CALL}{call_id}"
 
 
 def find_tool_result(t: Tx, conversation: ConversationId, call_id: str) -> bytes | None:
@@ -134,7 +136,12 @@ def find_tool_result(t: Tx, conversation: ConversationId, call_id: str) -> bytes
         conversation,
         TOOL_RESULT_TYPE,
     )
-    return next((bytes(b) for name, b in found if name.endswith(f", call {call_id}")), None)
+    return next((bytes(b) for name, b in found if read_call_id(name) == call_id), None)
+
+
+def read_call_id(name: str) -> str:
+    """Return the call whose complete result has a name."""
+    return name.partition(_CALL)[2]
 
 
 def read_contents(t: Tx, digests: Sequence[str]) -> dict[str, bytes]:

@@ -176,7 +176,7 @@ def find_tool_answer(t: Tx, conversation: ConversationId, call_id: str) -> str |
 
     It is as contexts have it: without what was forgotten.
     """
-    seq = _find_answer_seq(t, conversation, call_id)
+    seq = find_answer_seq(t, conversation, call_id)
     if seq is None:
         return None
     return t.fetch_value(
@@ -195,11 +195,12 @@ def is_answer_redacted(t: Tx, conversation: ConversationId, call_id: str) -> boo
     return t.exists(
         "SELECT 1 FROM entry_redaction WHERE conversation_id = $1 AND seq = $2",
         conversation,
-        _find_answer_seq(t, conversation, call_id) or 0,
+        find_answer_seq(t, conversation, call_id) or 0,
     )
 
 
-def _find_answer_seq(t: Tx, conversation: ConversationId, call_id: str) -> int | None:
+def find_answer_seq(t: Tx, conversation: ConversationId, call_id: str) -> int | None:
+    """Return the place of the newest message that answers a tool call, if there is one."""
     found = t.fetch_map(
         "SELECT seq, answers FROM entry WHERE conversation_id = $1 AND answers <> '[]'",
         conversation,

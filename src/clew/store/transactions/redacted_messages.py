@@ -9,6 +9,8 @@ from clew.core.forgotten_text import FORGOTTEN, redact_message, redact_text
 from clew.core.session_base import EntryRange, InlineMessage, merge_ranges
 from clew.core.session_prefix import dump_instructions, load_instructions
 from clew.record import replace
+from clew.store.transactions.attachments import TOOL_RESULT_TYPE, read_call_id
+from clew.store.transactions.entries import find_answer_seq
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +53,7 @@ def redact_stored(
         *_redact_base_items(t, wanted, *chosen),
         *_redact_instructions(t, wanted, *chosen),
     ]
+    _withhold_results(t, wanted, *chosen)
     return list(dict.fromkeys(found))
 
 
@@ -129,6 +132,48 @@ def _store_redaction(
         seq,
         message,
         text,
+    )
+
+
+def _withhold_results(t: Tx, wanted: Redaction, scope: str, conversation: str) -> None:
+    """
+    Have no complete result be read that has a text: what contexts have of it is as it was.
+
+    A database shows bytes as text in its own way: SQLite as they are, PostgreSQL in hex.
+    """
+    for text in (*wanted.texts, *wanted.marks):
+        for name, label, content in t.fetch_all(
+            f"""
+            SELECT c.id, a.name, b.bytes FROM attachment a JOIN blob b ON b.sha256 = a.sha256
+            JOIN conversation c ON c.id = a.conversation_id
+            WHERE a.media_type = $5 AND {_CHOSEN}
+                AND (CAST(b.bytes AS TEXT) LIKE $1 OR CAST(b.bytes AS TEXT) LIKE $4)
+            """,
+            make_pattern(text),
+            scope,
+            conversation,
+            _make_hex_pattern(text),
+            TOOL_RESULT_TYPE,
+        ):
+            result = bytes(content).decode(errors="ignore")
+            if redact_text(result, wanted) != result:
+                _keep_entry_redacted(t, name, read_call_id(label))
+
+
+def _make_hex_pattern(text: str) -> str:
+    return f"%{'%'.join(part.encode().hex() for part in _SPECIAL.split(text))}%"
+
+
+def _keep_entry_redacted(t: Tx, conversation: ConversationId, call_id: str) -> None:
+    t.execute(
+        """
+        INSERT INTO entry_redaction (conversation_id, seq, message, text)
+        SELECT conversation_id, seq, message, text FROM entry
+        WHERE conversation_id = $1 AND seq = $2
+        ON CONFLICT (conversation_id, seq) DO NOTHING
+        """,
+        conversation,
+        find_answer_seq(t, conversation, call_id) or 0,
     )
 
 
