@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.integration.api_server import Server
 
-OPEN = ("/healthz", "/readyz", "/hooks/{name}")
+OPEN = ("/healthz", "/readyz", "/hooks/{name}", "/whatsapp/{name}")
 PATHS = {
     "/v1/chat/completions": {"post"},
     "/v1/responses": {"post"},
@@ -109,6 +109,7 @@ PATHS = {
     "/metrics": {"get"},
     "/openapi.json": {"get"},
     "/hooks/{name}": {"post"},
+    "/whatsapp/{name}": {"get", "post"},
 }
 
 EVENTS = (
@@ -139,11 +140,12 @@ async def test_every_path_is_described_and_every_reference_leads_somewhere(
     references = set(re.findall(r'"#/components/schemas/(\w+)"', answer.text))
     assert references <= schemas.keys()
     for path, operations in document["paths"].items():
-        for operation in operations.values():
+        for method, operation in operations.items():
             named = [each["name"] for each in operation["parameters"] if each["in"] == "path"]
             assert named == re.findall(r"\{(\w+)\}", path)
             assert ("security" in operation) == (path not in OPEN)
-            refuses = "security" in operation or path.startswith("/hooks/")
+            is_signed = method == "post" and path.startswith(("/hooks/", "/whatsapp/"))
+            refuses = "security" in operation or is_signed
             assert ("401" in operation["responses"]) == refuses
 
 

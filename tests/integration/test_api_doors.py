@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.integration.api_server import Server
 
 OPEN = {"/healthz", "/readyz"}
-HOOKS = "/hooks/"
+HOOKS = ("/hooks/", "/whatsapp/")
 
 
 @pytest.fixture

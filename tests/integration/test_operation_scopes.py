@@ -260,7 +260,10 @@ async def check_endpoint(
     elif endpoint.scope.callers in (CallerKind.LOCAL, CallerKind.OWNER):
         assert (await send(http, request(endpoint, mine))).status_code == 404, what
     elif not what.endswith(
-        ("/events", "/hooks/{name}", "/calls/{call}", "/items/{item}", "/files/{file}")
+        (
+            *("/events", "/hooks/{name}", "/whatsapp/{name}"),
+            *("/calls/{call}", "/items/{item}", "/files/{file}"),
+        )
     ):
         shown = await send(http, request(endpoint, mine))
         assert shown.status_code not in {401, 404}, what
