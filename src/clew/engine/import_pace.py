@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 #: Seconds of rest for each second of work, while others have the store open.
-_REST: Final = 0.5
+_REST: Final = 1.0
 #: Seconds between two looks at who has it open; of work between two rests.
 _LOOK_EVERY, _REST_EVERY = 2.0, 0.005
 #: Seconds of the longest rest, as after the process was stopped for a while.
