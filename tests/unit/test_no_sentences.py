@@ -46,7 +46,6 @@ ALLOWED = {
     "store/postgres/": "messages of driver errors, translated once",
     "store/records.py": "source code that it generates",
     "store/sqlite/": "messages of driver errors, translated once",
-    "store/transactions/attachments.py": "the name of a file",
     "store/transactions/branches.py": "message of an exception",
     "store/transactions/rewinds.py": "message of an exception",
     "store/transactions/undelete.py": "error messages",
