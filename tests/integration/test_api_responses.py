@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -10,7 +11,14 @@ from openai.types.conversations import Conversation
 from openai.types.responses import Response
 
 from clew.testing import Fail, FakeProvider, Hang, Text, count_user_texts
-from tests.integration.api_server import always, events_of, running, settings_for, until
+from tests.integration.api_server import (
+    TOKEN,
+    always,
+    events_of,
+    running,
+    settings_for,
+    until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -25,7 +33,8 @@ PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
     "awAAAABJRU5ErkJggg=="
 )
-FIRST = "turn 1: I have seen: hello"
+SEEN = "I have seen: hello"
+FIRST = f"turn 1: {SEEN}"
 
 
 @pytest.fixture
@@ -61,6 +70,37 @@ async def test_the_official_client_gets_a_response_and_continues_after_it(server
         await client.responses.delete(second.id)
         with pytest.raises(openai.NotFoundError):
             await client.responses.retrieve(second.id)
+
+
+async def test_the_synchronous_client_uses_every_method(server: Server) -> None:
+    await asyncio.to_thread(_use_every_method, f"{server.url}/v1")
+
+
+def _use_every_method(url: str) -> None:
+    with openai.OpenAI(base_url=url, api_key=TOKEN, timeout=60, max_retries=0) as client:
+        talk = client.conversations.create(metadata={"who": "me"})
+        first = client.responses.create(input="hello", conversation=talk.id)
+        assert first.output_text == FIRST
+        with client.responses.stream(model="clew", input="again", conversation=talk.id) as stream:
+            numbers = [event.sequence_number for event in stream]
+            assert stream.get_final_response().output_text == f"turn 2: {SEEN} | again"
+        assert numbers == sorted(set(numbers))
+        rest = client.responses.retrieve(first.id, stream=True, starting_after=2)
+        assert [event.type for event in rest][-1] == "response.completed"
+        later = client.responses.create(input="later", background=True, conversation=talk.id)
+        assert client.responses.cancel(later.id).id == later.id
+        assert client.responses.retrieve(first.id).output_text == FIRST
+        assert len(client.responses.input_items.list(first.id).data) == 1
+        assert client.conversations.update(talk.id, metadata={"who": "you"}).id == talk.id
+        assert client.conversations.retrieve(talk.id).metadata == {"who": "you"}
+        one, *_ = client.conversations.items.list(talk.id, order="asc")
+        assert client.conversations.items.retrieve(one.id or "", conversation_id=talk.id) == one
+        with pytest.raises(openai.BadRequestError, match="only grows"):
+            client.conversations.items.create(talk.id, items=[{"role": "user", "content": "x"}])
+        with pytest.raises(openai.BadRequestError, match="only grows"):
+            client.conversations.items.delete(one.id or "", conversation_id=talk.id)
+        client.responses.delete(first.id)
+        assert client.conversations.delete(talk.id).deleted
 
 
 async def test_a_response_after_an_earlier_one_than_the_last_opens_a_branch(
