@@ -34,6 +34,8 @@ PROVED_ELSEWHERE: Final[Mapping[str, str]] = {
         "the same failures without a stream, and in a stream those that pass"
     ),
     r"test_the_way_back_through_a_long_conversation_is_drawn_whole\[\(80, 24\)\]": "40x10",
+    r"test_every_screen_stands_in_the_cells.*\[\(80, 24\)\]": "40x10, where least fits",
+    r"test_the_end_of_an_answer_stands_on_the_screen.*\[\(80, 24\)\]": "as above",
     r"test_commands_in_the_background_have_a_line_while_they_run\[\(40, 10\)\]": "80x24",
     r"test_a_command_that_somebody_waits_for_ends.*\[(host|landlock)\]": "bubblewrap",
     r"test_it_is_named_with_the_nearest_that_there_is\[.*-doctor --offline\]": "config check",
@@ -70,8 +72,19 @@ PROVED_ELSEWHERE: Final[Mapping[str, str]] = {
             r"test_dashboard_calls\.py::test_a_call_tells",
             r"test_dashboard_notices\.py::test_an_answer_is_told_once",
             r"test_dashboard_find\.py::test_conversations_are_found",
+            r"test_dashboard\.py::test_(a_message_that_is_too_large|formulas_are_drawn)",
+            r"test_operate\.py::test_on_a_phone_tables",
+            r"test_operate_maintenance\.py::test_a_table_that_the_user_names",
         ),
         "the tests beside it; all, on both databases, in `make soak browser`",
+    ),
+    **dict.fromkeys(
+        (
+            r"test_dashboard\.py::test_(messages_are_queued|a_message_is_rewound)",
+            r"test_dashboard_find\.py::test_a_conversation_is_saved",
+            r"test_operate\.py::test_a_fact_is_remembered",
+        ),
+        "test_everyday.py, which presses the same; all in `make soak browser`",
     ),
 }
 _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PROVED_ELSEWHERE))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NAMES = [name for name, _, _ in POINTS]
+#: With one gateway and the model waiting, and with two and a task in the background.
+_ON_POSTGRES = (2, 4)
 
 
 @pytest.mark.parametrize("point", range(len(POINTS)), ids=_NAMES)
@@ -20,7 +22,7 @@ def test_a_killed_gateway_leaves_one_child_with_one_answer(tmp_path: Path, point
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("point", range(0, len(POINTS), 2), ids=_NAMES[::2])
+@pytest.mark.parametrize("point", _ON_POSTGRES, ids=[_NAMES[point] for point in _ON_POSTGRES])
 def test_and_so_it_does_on_postgresql(tmp_path: Path, postgres_url: str, point: int) -> None:
     check(tmp_path, postgres_url, point, background=point % 4 == 0)
 
