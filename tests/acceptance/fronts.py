@@ -130,6 +130,10 @@ class Fronts:
             for token in _TOKEN.findall(text)
         ]
 
+    def is_answered(self) -> bool:
+        """Return whether the store has an answer to each message."""
+        return {one.replace("ask", "ack") for one in self.sent} <= {*self.stored()}
+
     def shown(self) -> dict[str, list[str]]:
         """Return the tokens that each screen shows."""
         pages = {"left": self.left.page, "right": self.right.page}
@@ -171,7 +175,10 @@ def kill_under_fronts(home: Path, store: str, seed: int, kills: int) -> Outcome:
         screen = Screen(gateway.clew, conversation, rows)
         screen.start(stack)
         fronts = Fronts(gateway, telegram, left, right, screen, conversation)
-        for _ in range(kills):
+        for number in range(kills):
+            if number % 2:
+                # A turn that was interrupted three times is given up.
+                _wait(fronts.is_answered)
             _talk(fronts, chosen)
             time.sleep(chosen.random() * 0.8)
             gateway.kill()
